@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -32,6 +33,8 @@ type Liveness struct {
 	client client.Client
 	engine string // the id of the client's namespace, which no other engine has
 	log    *slog.Logger
+
+	underWay atomic.Int64 // attempts of this process
 }
 
 // OpenLiveness opens the Liveness of the workers of a namespace. The attempts are in the runs
@@ -66,6 +69,8 @@ type noted struct {
 // they end. An attempt that cannot be noted is executed all the same. The engine then detects its
 // loss by the missing heartbeats.
 func (n *noted) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	n.liveness.underWay.Add(1)
+	defer n.liveness.underWay.Add(-1)
 	info := activity.GetInfo(ctx)
 	if info.IsLocalActivity { // it has no token; its workflow task is executed again
 		return n.Next.ExecuteActivity(ctx, in)
@@ -81,7 +86,24 @@ func (n *noted) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActi
 	return n.Next.ExecuteActivity(proc.Keep(ctx, held.File()), in)
 }
 
+// AwaitAttempts waits until no attempt is under way in this process, for limit at most. A worker that has stopped has
+// ended the contexts of its activities, and does not wait for them to keep what they have used.
+func (l *Liveness) AwaitAttempts(limit time.Duration) {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	tick := time.NewTicker(awaitEvery)
+	defer tick.Stop()
+	for l.underWay.Load() > 0 {
+		select {
+		case <-late.C:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
 const (
+	awaitEvery  = 10 * time.Millisecond
 	sweepEvery  = 300 * time.Millisecond
 	reportLimit = 5 * time.Second
 	// forgotten is the age at which a dead attempt of another engine is removed, in case no worker

@@ -14,7 +14,11 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -158,4 +162,32 @@ func (f *fakeEngine) sweep(t *testing.T, list ...attempts.Attempt) (first string
 	}
 	t.Cleanup(l.Start(t.Context()))
 	return first
+}
+
+// An activity whose context has ended still keeps what it has used.
+func TestAWorkerThatStopsWaitsForItsAttempts(t *testing.T) {
+	l, err := host.OpenLiveness(t.Context(), t.TempDir(), (&fakeEngine{}).serve(t), "default", slog.New(slog.DiscardHandler))
+	check(t, err)
+	begun, end, ended := make(chan struct{}), make(chan struct{}), false
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	env := suite.NewTestActivityEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{l}})
+	env.RegisterActivityWithOptions(func(context.Context) error { close(begun); <-end; ended = true; return nil }, activity.RegisterOptions{Name: "Keep"})
+	l.AwaitAttempts(time.Minute) // there is none
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := env.ExecuteActivity("Keep"); err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	l.AwaitAttempts(time.Millisecond) // the wait has an end
+	close(end)
+	l.AwaitAttempts(time.Minute)
+	if !ended {
+		t.Error("the attempt is still under way")
+	}
+	wg.Wait()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -80,6 +81,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	if h.Dispatch != nil {
 		dispatchflow.Register(serving, h.Dispatch)
 	}
+	w.stop = append(w.stop, func() { liveness.AwaitAttempts(stopLimit) })
 	for _, s := range append(h.sessionWorkers(w, liveness), serving) {
 		if err := s.Start(); err != nil {
 			return fmt.Errorf("start the worker: %w", err)
@@ -92,6 +94,9 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	}
 	return nil
 }
+
+// stopLimit bounds the wait for activities whose context the stop of their worker has ended.
+const stopLimit = 2 * time.Second
 
 // linkOf returns the address of a run on the review page; empty: the worker serves none.
 func (w *Worker) linkOf(id run.ID) string {
@@ -123,7 +128,7 @@ func (h *Host) startReview(w *Worker) (err error) {
 }
 
 // Stop ends what Serve started, the connection last. It waits for the activities under way as long as
-// temporalclient.WorkerOptions says. A second call does nothing.
+// temporalclient.WorkerOptions says, ends their contexts, and waits for stopLimit more. A second call does nothing.
 func (w *Worker) Stop() {
 	for len(w.stop) > 0 {
 		last := len(w.stop) - 1
