@@ -145,8 +145,9 @@ func longer(most time.Duration) func(string) string {
 	}
 }
 
-// knownACP are the ACP agents whose programs are well known.
-var knownACP = []string{"acp:opencode acp", "acp:gemini --acp"}
+// knownACP are the ACP agents whose programs are well known, and which the settings of a repository allow nothing. Gemini
+// CLI is not one of them: it reads the repository's own servers, hooks and tools.
+var knownACP = []string{"acp:opencode acp"}
 
 // KnownACP returns the spec of the ACP agent that a program is; empty: none that is well known.
 func KnownACP(program string) string {

@@ -63,6 +63,7 @@ func TestAHostileFileLoosensNothing(t *testing.T) {
 		"a program as the developer":       `developer = ["command:./evil"]`,
 		"a program as the fixer":           `fixer = "acp:./evil"`,
 		"a program as the evaluator":       `evaluator = "command:./yes"`,
+		"one that obeys the repository":    `provider = "acp:gemini --acp"`,
 		"an argument for a known program":  `provider = "acp:opencode --evil"`,
 		"answers from a directory":         `provider = "replay:/home/kim/answers"`,
 		"a gateway that runs by itself":    `provider = "openclaw"`,
