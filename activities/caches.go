@@ -178,9 +178,12 @@ func markRunsOwn(at place) error {
 // repository, if the user has that commit in his own checkout: HEAD is it, or comes from it. What such checks
 // leave in a cache is then what the user's own tests could have left there. Checks on anything that a run has
 // made keep nothing, and neither do checks after them, as the checks of a run that was reset: they could forge the
-// verdict on another run. Keeping saves time alone, so its faults are told in the log of the run. The
-// shelter must be released.
+// verdict on another run. So could commands that an agent has chosen: a run with read-only caches keeps nothing.
+// Keeping saves time alone, so its faults are told in the log of the run. The shelter must be released.
 func (a *Activities) keepBuilt(ctx context.Context, in CheckInput, s *shelter, at place) {
+	if in.CacheReadOnly {
+		return
+	}
 	if _, err := os.Lstat(filepath.Join(at.layers, runsOwn)); !errors.Is(err, fs.ErrNotExist) || in.Commit != in.Repository.Base || len(s.kept) == 0 {
 		return
 	}

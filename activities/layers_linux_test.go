@@ -51,6 +51,12 @@ func TestOnlyWhatTheUserHasFillsTheLayer(t *testing.T) {
 	}{
 		{"checks on the user's own commit", func(s *fixture) { s.checkOf("r1", plantWord) }, true},
 		{"checks on the user's own commit that fail", func(s *fixture) { s.checkOf("r1", plantWord, "false") }, true},
+		{"checks before the first call", func(s *fixture) { s.plantAtBaseline(false) }, true},
+		{"checks before the first call of a run that an agent has started", func(s *fixture) { s.plantAtBaseline(true) }, false},
+		{"checks on the base of a run that an agent has started", func(s *fixture) {
+			s.prepare()
+			must[any](s, s.acts.Check, activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{plantWord}, Timeout: time.Minute, CacheReadOnly: true})
+		}, false},
 		{"checks on a commit of the run", func(s *fixture) { s.checkMade("r1", plantWord) }, false},
 		{"checks on the base after those on a commit of the run", func(s *fixture) {
 			s.checkMade("r1", plantWord)
@@ -83,6 +89,15 @@ func TestOnlyWhatTheUserHasFillsTheLayer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// plantAtBaseline has the checks before the first call of a run write the word.
+func (s *fixture) plantAtBaseline(readOnly bool) {
+	s.t.Helper()
+	in := s.checkInput(plantWord)
+	in.Iteration, in.Evaluation, in.Baseline, in.CacheReadOnly = 0, 1, true, readOnly
+	in.Entry = s.created(run.LatestRules)
+	must[any](s, s.acts.Check, in)
 }
 
 // TestALayerIsOneRepositorys has two repositories on one worker.

@@ -185,6 +185,8 @@ type CheckInput struct {
 	Network    []string      `json:"network,omitempty"` // run.Input.CheckNetwork
 	Timeout    time.Duration `json:"timeout"`           // of each command
 	Rules      run.Rules     `json:"rules,omitempty"`   // of the run
+	// CacheReadOnly is run.Input.CacheReadOnly.
+	CacheReadOnly bool `json:"cacheReadOnly,omitempty"`
 	// Baseline is set for the checks on the base commit, which run before any provider is called. Commit
 	// is the base then: the code is the user's own, and the run has not changed it yet.
 	Baseline bool `json:"baseline,omitempty"`

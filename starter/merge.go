@@ -239,7 +239,7 @@ func (c *cli) checkMerged(ctx context.Context, config host.Config, of run.Input,
 		return nil, err
 	}
 	config.Sandbox, config.RunsDir = of.Sandbox, runsDir
-	in := activities.CheckInput{Timeout: of.Timeouts.WithDefaults().Check, Commands: of.Checks, Env: of.CheckEnv, Network: of.CheckNetwork}
+	in := activities.CheckInput{Timeout: of.Timeouts.WithDefaults().Check, Commands: of.Checks, Env: of.CheckEnv, Network: of.CheckNetwork, CacheReadOnly: of.CacheReadOnly}
 	in.RunID, in.Sandbox, in.Repository = run.ID(mergeChecks+string(of.RunID)), of.Sandbox, of.Repository
 	in.Repository.Base = commit
 	work := c.errorScreen().Work("runs the checks on the merged state")

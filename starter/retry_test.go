@@ -2,9 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"testing"
+	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -48,6 +53,9 @@ func testRetry(b bench) {
 			b.Errorf("it does not carry %s:\n%s", want, created)
 		}
 	}
+	if b.input(id).CacheReadOnly || b.input(next).CacheReadOnly {
+		b.Error("what the checks of a person's run build is not kept")
+	}
 	if got := b.expect(1, "continue", next); !strings.Contains(got.err, "is completed") {
 		b.Errorf("a completed run: %s", got.err)
 	}
@@ -62,22 +70,63 @@ func testRetry(b bench) {
 	}
 }
 
+// input returns the input that a run began with.
+func (b bench) input(id string) (in run.Input) {
+	b.Helper()
+	line, _, _ := strings.Cut(b.expect(0, "events", id, "--json").out, "\n")
+	var e struct{ Payload run.Input }
+	if err := json.Unmarshal([]byte(line), &e); err != nil {
+		b.Fatal(err)
+	}
+	return e.Payload
+}
+
+// A run that an agent has started, with checks of its own or with those of the repository, keeps nothing for other runs.
+// Neither does one that continues it, or that is rebuilt from its record.
+func TestAnAgentsRunKeepsNothingForOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	need.Program(t, "bwrap")
+	h := newAgentHost(t)
+	t.Cleanup(h.starts(run.SandboxRequired))
+	settings := filepath.Join(h.home, ".config", "ratchet", "config.toml")
+	must(t, os.MkdirAll(filepath.Dir(settings), 0o700))
+	write(t, settings, "check = ['true']\nprovider = 'replay:"+answers(t)+"'\n")
+	b, agent := bench{T: t, runsDir: h.runsDir}, h.connect("--allow-starts")
+	for name, checks := range map[string][]string{"its own checks": {"true"}, "the checks of the settings": nil} {
+		arguments := map[string]any{"goal": "Make it good", "repository": repository(t)}
+		if checks != nil {
+			arguments["checks"] = checks
+		}
+		var started struct{ RunID string }
+		agent.get("ratchet_run_start", arguments, &started)
+		id := started.RunID
+		for _, next := range []string{"continue", "retry", ""} {
+			b.await(id, run.AwaitingApproval)
+			c := newCLI(console{out: io.Discard, err: io.Discard, environ: h.environ(), now: time.Now})
+			c.runsDir = h.runsDir
+			rebuilt, err := c.rebuildSnapshot(t.Context(), filepath.Join(h.runsDir, "workflows", id), true)
+			must(t, err)
+			if !b.input(id).CacheReadOnly || !rebuilt.Input.CacheReadOnly {
+				t.Errorf("%s: run %s keeps what its checks build; rebuilt, it does: %v", name, id, !rebuilt.Input.CacheReadOnly)
+			}
+			b.expect(0, "cancel", id)
+			b.await(id, run.Canceled)
+			if next != "" {
+				id = strings.TrimSpace(b.expect(0, next, id, "--detach").out)
+			}
+		}
+	}
+}
+
 // testFromBase starts again where the second run began: at the last commit of the first. Its merge must bring the
 // commits of the first.
 func testFromBase(b bench, first, second string) {
-	input := func(id string) (in run.Input) {
-		b.Helper()
-		line, _, _ := strings.Cut(b.expect(0, "events", id, "--json").out, "\n")
-		var e struct{ Payload run.Input }
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			b.Fatal(err)
-		}
-		return e.Payload
-	}
 	third := strings.TrimSpace(b.expect(0, "retry", second, "--from-base", "--detach").out)
 	b.await(third, run.AwaitingApproval)
-	in := input(third)
-	if in.Repository.Base != input(second).Repository.Base || in.Before.Base != input(first).Repository.Base || in.Before.Base == in.Repository.Base {
+	in := b.input(third)
+	if in.Repository.Base != b.input(second).Repository.Base || in.Before.Base != b.input(first).Repository.Base || in.Before.Base == in.Repository.Base {
 		b.Errorf("it begins at %s, and a merge brings what is after %s", in.Repository.Base, in.Before.Base)
 	}
 	b.expect(0, "cancel", third)

@@ -187,6 +187,29 @@ func TestAContestHasOneBaseline(t *testing.T) {
 	}
 }
 
+// Whatever runs checks for a run knows whether the caches are read-only.
+func TestAllChecksKnowThatTheCachesAreReadOnly(t *testing.T) {
+	for _, readOnly := range []bool{true, false} {
+		w := &fakeActivities{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2)}}
+		e := env(t, w)
+		in := input(run.Never, 0)
+		in.Candidates, in.CacheReadOnly = 2, readOnly
+		start(e, in)
+		if err := e.GetWorkflowError(); err != nil || len(w.based) != 1 || len(w.checked) == 0 || len(w.tried) != 2 {
+			t.Fatalf("%v, %d baselines, %d evaluations, %d tried", err, len(w.based), len(w.checked), len(w.tried))
+		}
+		told := slices.Concat(w.based, w.checked)
+		for _, c := range w.tried {
+			told = append(told, c.CheckInput)
+		}
+		for _, c := range told {
+			if c.CacheReadOnly != readOnly {
+				t.Errorf("want %v for the checks on %s (baseline %v)", readOnly, c.Commit, c.Baseline)
+			}
+		}
+	}
+}
+
 // A run that is resumed from its record has its baseline from there; one that was lost before has it run.
 func TestAResumedRunRepeatsNoBaseline(t *testing.T) {
 	in := input(run.Never, 0)

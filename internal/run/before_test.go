@@ -11,6 +11,7 @@ import (
 // A run that goes on from another begins with what was said there, and with nothing else of it.
 func TestARunGoesOnFromAnother(t *testing.T) {
 	first := run.New(validInput())
+	first.Input.CacheReadOnly = true
 	first.Input.Name, first.Head = "slug#12", "1111111111111111111111111111111111111111"
 	first.Guidance = []run.Guidance{{Kind: run.FromRejection, Iteration: 2, Text: "keep the API"}}
 	in := first.GoOn("and mind the gap")
@@ -37,6 +38,9 @@ func TestARunGoesOnFromAnother(t *testing.T) {
 		t.Error("the input shares its guidance with the snapshot")
 	}
 	third := second.GoOn("")
+	if !third.CacheReadOnly {
+		t.Error("the third keeps what its checks build")
+	}
 	if third.Before.Base != first.Input.Repository.Base || third.Before.RunID != in.RunID {
 		t.Errorf("the third begins at %+v", third.Before)
 	}

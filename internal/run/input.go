@@ -42,7 +42,10 @@ type Input struct {
 	// CheckNetwork holds the only targets that the checks may reach, as package allow
 	// reads them: host:port, or presets of registries. Nothing means no network.
 	CheckNetwork []string `json:"checkNetwork,omitempty"`
-	Policy       Policy   `json:"approvalPolicy"`
+	// CacheReadOnly keeps what the checks build and download from later runs on the repository. It is set for a run that an
+	// agent has started, and for one that continues it: the agent may have chosen the checks, or the repository.
+	CacheReadOnly bool   `json:"cacheReadOnly,omitempty"`
+	Policy        Policy `json:"approvalPolicy"`
 	// MaxFix is the number of fixes that may be tried. Zero means none, nil means
 	// DefaultMaxFix.
 	MaxFix   *int  `json:"maxFixIterations,omitempty"`

@@ -44,10 +44,10 @@ func (g Grant) Input(session ID, id run.ID, goal string, base run.Commit) run.In
 	return in
 }
 
-// Tighten makes a person decide about each patch and tool of the run, in the box, whatever was chosen for it. A choice
-// that lets less happen stays.
+// Tighten makes a person decide about each patch and tool of a run that an agent starts, in the box, whatever was chosen
+// for it, and keeps what its checks build from later runs. A choice that lets less happen stays.
 func Tighten(in run.Input) run.Input {
-	in.Policy, in.Sandbox, in.Network = run.Always, run.SandboxRequired, false
+	in.Policy, in.Sandbox, in.Network, in.CacheReadOnly = run.Always, run.SandboxRequired, false, true
 	if in.Tools != run.DenyTools {
 		in.Tools = run.AskTools
 	}

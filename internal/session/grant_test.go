@@ -47,7 +47,7 @@ func TestTightenKeepsWhatLetsLessHappen(t *testing.T) {
 	in := run.Input{Policy: run.Never, Tools: run.DenyTools, Network: true, Sandbox: run.SandboxOff}
 	in.Options.Tools, in.Options.Mode = []string{"Bash"}, "yolo"
 	got := session.Tighten(in)
-	if got.Policy != run.Always || got.Tools != run.DenyTools || got.Network || got.Sandbox.Off() || got.Options.Tools != nil || got.Options.Mode != "" {
+	if !got.CacheReadOnly || got.Policy != run.Always || got.Tools != run.DenyTools || got.Network || got.Sandbox.Off() || got.Options.Tools != nil || got.Options.Mode != "" {
 		t.Errorf("%+v", got)
 	}
 	in.Options.Mode = "read-only"
@@ -62,7 +62,7 @@ func TestTightenKeepsWhatLetsLessHappen(t *testing.T) {
 func TestTheRunOfAGrantTellsItsSession(t *testing.T) {
 	in := granted()
 	got := in.Runs.Input(in.ID, "r-1", "go", in.Repository.Base)
-	if got.Session != "s-1" || got.Tell != "s-1" || got.Goal != "go" || got.RunID != "r-1" {
+	if !got.CacheReadOnly || got.Session != "s-1" || got.Tell != "s-1" || got.Goal != "go" || got.RunID != "r-1" {
 		t.Errorf("%+v", got)
 	}
 	got.Tell = "s-2"
