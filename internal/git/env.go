@@ -3,6 +3,7 @@ package git
 import (
 	"fmt"
 	"os"
+	"slices"
 )
 
 // The identity in everything that git writes for Ratchet. It is fixed: the same commit made twice,
@@ -18,6 +19,8 @@ const (
 var settings = [][2]string{
 	{"safe.directory", "*"}, // the settings here disarm the dangers that it protects from
 	{"core.hooksPath", os.DevNull},
+	{"hook.reference-transaction.enabled", "false"}, // all but the hooks that runUnhooked disables by name
+	{"hook.post-index-change.enabled", "false"},
 	{"core.fsmonitor", "false"},
 	{"core.attributesFile", os.DevNull},
 	{"core.pager", "cat"},
@@ -88,8 +91,9 @@ func (r Repo) environ() []string {
 			env = append(env, v[0]+"="+v[1])
 		}
 	}
-	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings)))
-	for i, s := range settings {
+	all := slices.Concat(settings, r.overrides)
+	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(all)))
+	for i, s := range all {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))
 	}
 	return env

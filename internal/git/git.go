@@ -36,7 +36,8 @@ type Repo struct {
 	Keep     *os.File      // when set, a lock that every started git holds open until it has ended
 	Timeout  time.Duration // of one run; zero: a minute. The context may end it earlier
 
-	userConfig bool // git reads the configuration of the user and of the system, too; only to print settings
+	userConfig bool        // git reads the configuration of the user and of the system, too; only to print settings
+	overrides  [][2]string // names and values that join settings
 }
 
 // Command is the input and output of one run of git.

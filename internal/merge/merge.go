@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -237,7 +238,7 @@ func (p *Plan) isUntouched(ctx context.Context, w work) (bool, error) {
 
 // swapBranch moves the branch if it is where it is expected.
 func (p *Plan) swapBranch(ctx context.Context, from, to run.Commit) error {
-	_, err := p.at.repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet: merge "+string(p.in.RunID), p.ref(), string(to), string(from))
+	err := p.at.repo.UpdateRef(ctx, git.RefMove{Name: p.ref(), Old: git.ID(from), New: git.ID(to), Message: "ratchet: merge " + string(p.in.RunID)})
 	if err == nil {
 		return nil
 	}

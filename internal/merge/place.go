@@ -255,7 +255,7 @@ func RemoveBranch(ctx context.Context, repository, branch string, head run.Commi
 		return false, err
 	}
 	failpoint.Hit("merge.before-remove")
-	_, err = at.repo.Run(ctx, "update-ref", "--no-deref", "-d", ref, string(head))
+	err = at.repo.DeleteRef(ctx, git.Ref{Name: ref, ID: git.ID(head)})
 	failpoint.Hit("merge.after-remove")
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil

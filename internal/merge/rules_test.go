@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/merge"
 )
 
 // The user's own git writes files with CRLF where his configuration, or the system's, says so. The merge takes a file of
@@ -52,5 +54,21 @@ func TestFilesWithTheLineEndsOfTheUsersConfiguration(t *testing.T) {
 			}
 			r.clean()
 		})
+	}
+}
+
+// Git takes hooks from the configuration since 2.54: an older one starts none, whatever the merge does.
+func TestHooksOfTheConfigurationAreNotStarted(t *testing.T) {
+	r, in := newRepo(t)
+	canary := filepath.Join(filepath.Dir(r.dir), "canary")
+	r.write(".git/config", r.read(".git/config")+"[hook \"a=b\"]\n\tevent = reference-transaction\n\tevent = post-index-change\n\tcommand = touch "+canary+"\n")
+	if _, err := r.merge(in); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := merge.RemoveBranch(t.Context(), r.dir, branch, in.Head); !gone || err != nil {
+		t.Errorf("gone %v, %v", gone, err)
+	}
+	if _, err := os.Lstat(canary); err == nil {
+		t.Error("a hook was started")
 	}
 }

@@ -89,7 +89,7 @@ func (w *Workspace) removeDisguises(ctx context.Context, d disguise) error {
 // deleteRefs deletes references, each only if it is unchanged since it was read.
 func (w *Workspace) deleteRefs(ctx context.Context, refs []ref) error {
 	for _, r := range refs {
-		if _, err := w.repo.Run(ctx, "update-ref", "--no-deref", "-d", r.name, string(r.id)); err != nil {
+		if err := w.repo.DeleteRef(ctx, git.Ref{Name: r.name, ID: r.id}); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -58,7 +59,18 @@ var hostile = []struct {
 	{name: "alternates", config: "[core]\n\talternateRefsCommand = CANARY\n"},
 	{name: "a submodule", config: "[submodule \"s\"]\n\turl = ext::CANARY\n\tupdate = !CANARY\n\tactive = true\n[submodule]\n\trecurse = true\n[protocol \"ext\"]\n\tallow = always\n",
 		files: files{".gitmodules": "[submodule \"s\"]\n\tpath = s\n\turl = ext::CANARY\n\tupdate = !CANARY\n"}},
-	{name: "maintenance and hooks by configuration", config: "[gc]\n\tauto = 1\n\trecentObjectsHook = CANARY\n[maintenance]\n\tauto = true\n[hook \"x\"]\n\tcommand = CANARY\n\tevent = post-checkout\n\tevent = reference-transaction\n\tevent = post-index-change\n"},
+	{name: "maintenance", config: "[gc]\n\tauto = 1\n\trecentObjectsHook = CANARY\n[maintenance]\n\tauto = true\n"},
+	// Git takes hooks from the configuration since 2.54: an older one starts none of these, whatever Ratchet does. Nor
+	// does git 2.55 know the switch of an event where a hook has the event's name.
+	{name: "hooks by configuration", config: hookNamed("hook \"x\"") + hookNamed("Hook \"x=.enabled.Y\"") + hookNamed("hook.Old") + hookNamed("hook \"\"") +
+		hookNamed("hook \"a b\\\"c\"") + "[hook \"reference-transaction\"]\n\tcommand = CANARY\n[include]\n\tpath = evil.config\n",
+		inGit: files{"evil.config": hookNamed("hook \"included\"")}},
+	{name: "a hook by configuration, without a name", config: hookNamed("hook")},
+}
+
+// hookNamed is a hook by configuration that is on, with a section's name.
+func hookNamed(section string) string {
+	return "[" + section + "]\n\tcommand = CANARY\n\tevent = post-checkout\n\tevent = reference-transaction\n\tevent = post-index-change\n\tenabled = true\n"
 }
 
 func hooks(dir string) files {
@@ -134,6 +146,8 @@ func everything(t *testing.T, r git.Repo) {
 	t.Helper()
 	src, err := workspace.Inspect(t.Context(), r.Dir, "")
 	must(t, err)
+	must(t, workspace.Reserve(t.Context(), r.Dir, "ratchet/free", src.Base))
+	must(t, workspace.Unreserve(t.Context(), r.Dir, "ratchet/free", src.Base))
 	spec := specOf(t, r)
 	w := open(t, spec)
 	must(t, w.Prepare(t.Context()))
@@ -142,6 +156,9 @@ func everything(t *testing.T, r git.Repo) {
 	c, _, err := w.Commit(t.Context(), commitOf(src.Base, change(patch.FileChange{
 		Path: "main.go", Kind: patch.Modified, Before: &f, After: regular("package changed\n"),
 	})))
+	must(t, err)
+	write(t, filepath.Join(r.Dir, ".git"), files{"refs/replace/" + string(c): string(src.Base) + "\n"})
+	_, err = w.Restore(t.Context(), c, func(run.Restored) error { return nil })
 	must(t, err)
 	write(t, w.Dir(), files{"main.go": "dirty\n", "rubbish": "x"})
 	must(t, w.Sync(t.Context(), c))

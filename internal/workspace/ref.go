@@ -197,13 +197,13 @@ func (w *Workspace) updateRef(ctx context.Context, held *os.File, old, new run.C
 			return err
 		}
 	}
-	if w.repo.MoveRef(w.objects, git.RefMove{Name: w.ref, Old: git.ID(old), New: git.ID(new), Message: "ratchet"}) {
+	move := git.RefMove{Name: w.ref, Old: git.ID(old), New: git.ID(new), Message: "ratchet"}
+	if w.repo.MoveRef(w.objects, move) {
 		return nil
 	}
 	repo := w.repo
 	repo.Keep = held
-	_, err := repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet", w.ref, string(new), string(old))
-	return err
+	return repo.UpdateRef(ctx, move)
 }
 
 // staleRefLock is the age from which a lock on the run's branch counts as abandoned. The

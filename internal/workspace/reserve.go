@@ -23,7 +23,7 @@ func Reserve(ctx context.Context, repository, branch string, base run.Commit) er
 		if err := CheckFree(ctx, repository, branch); err != nil {
 			return err
 		}
-		_, err = repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet", "refs/heads/"+branch, string(base), string(zeroCommit(base)))
+		err = repo.UpdateRef(ctx, git.RefMove{Name: "refs/heads/" + branch, Old: git.ID(base).Zero(), New: git.ID(base), Message: "ratchet"})
 		if err == nil {
 			return nil
 		}
@@ -41,8 +41,7 @@ func Unreserve(ctx context.Context, repository, branch string, base run.Commit) 
 	if err != nil {
 		return err
 	}
-	_, err = git.Repo{Dir: common, GitDir: common}.Run(ctx, "update-ref", "--no-deref", "-d", "refs/heads/"+branch, string(base))
-	return err
+	return git.Repo{Dir: common, GitDir: common}.DeleteRef(ctx, git.Ref{Name: "refs/heads/" + branch, ID: git.ID(base)})
 }
 
 // LastNumber returns the highest number of the repository's branches of run.DefaultBranch; zero if there is
