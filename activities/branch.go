@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/checkout"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -129,7 +130,8 @@ func askAboutBranch(branch string, found run.Restored, how string, e *Evaluation
 }
 
 // RepositoryError is the type of errors about the user's repository that only a person can mend: it
-// lacks objects, it cannot be read, or its branch of the run's name belongs to another.
+// lacks objects, it cannot be read, its list of borrowed objects names something else, or its branch of the
+// run's name belongs to another.
 const RepositoryError = run.CodeRepository
 
 // makePermanent makes an error about the user's repository permanent.
@@ -138,7 +140,7 @@ func makePermanent(err *error) {
 		*err = report.Permanent(SandboxError, *err)
 		return
 	}
-	if errors.Is(*err, git.ErrObject) || errors.Is(*err, git.ErrNotRepository) || errors.Is(*err, workspace.ErrForeign) {
+	if errors.Is(*err, git.ErrObject) || errors.Is(*err, git.ErrNotRepository) || errors.Is(*err, workspace.ErrForeign) || errors.Is(*err, checkout.ErrBorrowed) {
 		*err = report.Permanent(RepositoryError, *err)
 	}
 }

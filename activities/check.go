@@ -142,7 +142,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	if err != nil {
 		return check.Report{}, Evaluation{}, Judgement{}, err
 	}
-	borrowed, err := checkout.Borrowed(filepath.Join(at.top, ".git"))
+	borrowed, err := checkout.Borrowed(filepath.Join(at.top, ".git"), a.runs.Dir())
 	if err != nil {
 		return check.Report{}, Evaluation{}, Judgement{}, fmt.Errorf("objects of the work tree: %w", err)
 	}

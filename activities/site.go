@@ -88,7 +88,7 @@ func (s site) Checkout(ctx context.Context, keep bool) (provider.Checkout, error
 			return provider.Checkout{}, err
 		}
 	}
-	objects, err := s.scratch.Borrowed()
+	objects, err := s.scratch.Borrowed(s.a.runs.Dir())
 	return provider.Checkout{Dir: s.scratch.WorkDir(), Top: s.scratch.Top(), Objects: objects}, err
 }
 

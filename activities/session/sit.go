@@ -222,7 +222,7 @@ func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error)
 			return o, err
 		}
 	}
-	objects, err := work.Borrowed()
+	objects, err := work.Borrowed(s.a.Runs.Dir())
 	if err != nil {
 		return o, err
 	}

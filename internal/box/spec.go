@@ -108,6 +108,9 @@ func InSystem(path string) bool {
 // reserved are directories that hold the machine itself. The box has its own.
 var reserved = []string{"/proc", "/sys", "/dev", "/run", "/tmp"}
 
+// kernels are directories in which the kernel makes the files. Links there lead everywhere, such as /proc/self/root.
+var kernels = []string{"/proc", "/sys", "/dev"}
+
 // resolver resolves the links of each path once, for the start of one program: the checks of a spec compare every
 // mount with every other one.
 type resolver map[string]resolved
@@ -274,7 +277,7 @@ func (r resolver) checkPath(path, home string) error {
 	if err != nil {
 		return err
 	}
-	if real == "/" || slices.Contains(reserved, real) || underAny(real, "/proc", "/sys", "/dev") {
+	if real == "/" || slices.Contains(reserved, real) || underAny(real, kernels...) || underAny(path, kernels...) {
 		return errors.New("it belongs to the system, and the box has its own")
 	}
 	if home != "" && isUnder(home, real) {

@@ -42,6 +42,7 @@ func TestSpecThatIsRefused(t *testing.T) {
 		"an overlay over the home":        {spec: box.Spec{Tree: tree, Overlays: []box.Overlay{{Lower: home, Upper: tree, Work: tree, Target: tree}}}, want: "home directory"},
 		"everything":                      {spec: box.Spec{Tree: tree, Read: []string{"/"}}, want: "system"},
 		"the processes of the host":       {spec: box.Spec{Tree: tree, Read: []string{"/proc/self"}}, want: "system"},
+		"a directory by way of a process": {spec: box.Spec{Tree: tree, Read: []string{"/proc/self/root" + tree}}, want: "system"},
 		"the sockets of the host":         {spec: box.Spec{Tree: tree, Write: []string{"/run"}}, want: "system"},
 		"the repository of the tree":      {spec: box.Spec{Tree: tree, Write: []string{mkdir(t, tree, ".git/hooks")}}, want: ".git"},
 		"a directory that is not there":   {spec: box.Spec{Tree: tree}, dir: outside + "x", want: "working directory"},

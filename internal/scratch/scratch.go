@@ -69,8 +69,10 @@ func (s *Scratch) WorkDir() string {
 // Top returns the top of the checkout.
 func (s *Scratch) Top() string { return s.pathOf(treeName) }
 
-// Borrowed returns the directories of objects that git reads in the checkout beside its own.
-func (s *Scratch) Borrowed() ([]string, error) { return checkout.Borrowed(s.pathOf(shadowName)) }
+// Borrowed returns the directories of objects that git reads in the checkout beside its own. See checkout.Borrowed.
+func (s *Scratch) Borrowed(private string) ([]string, error) {
+	return checkout.Borrowed(s.pathOf(shadowName), private)
+}
 
 func (s *Scratch) pathOf(parts ...string) string {
 	return filepath.Join(append([]string{s.spec.Dir}, parts...)...)

@@ -75,7 +75,7 @@ func parseNumber(digits []byte) int {
 func parseFileName(line []byte) (name string, whole bool) {
 	s := strings.TrimRight(string(line[len("--- "):]), "\r")
 	if strings.HasPrefix(s, `"`) {
-		if name, rest, ok := unquoteName(s); ok && (rest == "" || rest[0] == '\t' || rest[0] == ' ') {
+		if name, rest, ok := UnquoteName(s); ok && (rest == "" || rest[0] == '\t' || rest[0] == ' ') {
 			return name, true
 		}
 		return s, false
@@ -92,13 +92,13 @@ func parseFileName(line []byte) (name string, whole bool) {
 func parseGitNames(line []byte) (old, new string, whole bool) {
 	s := strings.TrimRight(string(line[len("diff --git "):]), "\r")
 	if strings.HasPrefix(s, `"`) {
-		first, rest, ok := unquoteName(s)
+		first, rest, ok := UnquoteName(s)
 		second, found := strings.CutPrefix(rest, " ")
 		new, whole = parsePlainName(second)
 		return first, new, ok && found && whole
 	}
 	if i := strings.Index(s, ` "`); i >= 0 && strings.HasSuffix(s, `"`) {
-		if second, rest, ok := unquoteName(s[i+1:]); ok && rest == "" {
+		if second, rest, ok := UnquoteName(s[i+1:]); ok && rest == "" {
 			return s[:i], second, true
 		}
 	}
@@ -128,7 +128,7 @@ func parsePlainName(s string) (name string, whole bool) {
 	if !strings.HasPrefix(s, `"`) {
 		return s, true
 	}
-	name, rest, ok := unquoteName(s)
+	name, rest, ok := UnquoteName(s)
 	return name, ok && strings.TrimRight(rest, " \t") == ""
 }
 

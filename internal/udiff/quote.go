@@ -2,8 +2,8 @@ package udiff
 
 import "strings"
 
-// unquoteName reads a C-quoted name at the beginning of s and returns the text after it.
-func unquoteName(s string) (name, rest string, ok bool) {
+// UnquoteName reads a C-quoted name at the beginning of s and returns the text after it.
+func UnquoteName(s string) (name, rest string, ok bool) {
 	if !strings.HasPrefix(s, `"`) {
 		return "", "", false
 	}
