@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,5 +158,26 @@ func TestAChangeInTheSecondOfTheIndex(t *testing.T) {
 	}
 	if now := r.git("reflog", "main"); now != moves {
 		t.Errorf("main has moved:\n%s", now)
+	}
+}
+
+func TestALinkInThePlaceOfTheMergesDirectory(t *testing.T) {
+	r, in := newRepo(t)
+	other := t.TempDir()
+	kept := filepath.Join(other, "scratch", "kept")
+	if err := errors.Join(os.Mkdir(filepath.Dir(kept), 0o700), os.WriteFile(kept, nil, 0o600), os.Symlink(other, filepath.Join(r.dir, ".git", "ratchet-merge"))); err != nil {
+		t.Fatal(err)
+	}
+	_, prepared := merge.Prepare(t.Context(), in)
+	for what, err := range map[string]error{"finish": merge.Finish(t.Context(), r.dir), "prepare": prepared} {
+		if err == nil || !strings.Contains(err.Error(), "remove it") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := os.Lstat(kept); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(other, "lock")); err == nil {
+		t.Error("a lock was made elsewhere")
 	}
 }

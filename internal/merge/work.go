@@ -33,7 +33,7 @@ func (at place) lockWork(ctx context.Context) (work, error) {
 	waiting, cancel := context.WithTimeout(ctx, workPatience)
 	defer cancel()
 	for w.lock == nil {
-		if err := os.MkdirAll(w.dir, 0o700); err != nil {
+		if err := w.makeDir(); err != nil {
 			return w, err
 		}
 		lock, err := git.Lock(waiting, filepath.Join(w.dir, "lock"))
@@ -55,6 +55,22 @@ func (at place) lockWork(ctx context.Context) (work, error) {
 		w.close()
 	}
 	return w, err
+}
+
+// makeDir makes the directory. A link in its place came with the repository, and may lead to any files.
+func (w work) makeDir() error {
+	err := os.Mkdir(w.dir, 0o700)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(w.dir)
+	if errors.Is(err, fs.ErrNotExist) { // the merge before has just removed it
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory that a merge has made: look at it, then remove it", w.dir)
+	}
+	return err
 }
 
 func (w work) scratch() string  { return filepath.Join(w.dir, "scratch") }
