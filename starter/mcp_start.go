@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
@@ -28,11 +30,7 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Starte
 	}
 	args := []string{"run", "--detach", "--json", "--runs-dir=" + r.cli.runsDir, "--task-queue=" + r.cli.queue, "--goal=" + s.Goal, "--repo=" + s.Repository}
 	if s.Provider != "" {
-		spec, err := catalog.Parse(s.Provider)
-		if err == nil && spec.Named() {
-			err = errors.New("a program is named by a person, in the settings or by `starter run`: name an agent or a model, such as claude")
-		}
-		if err != nil {
+		if err := mayName(s.Provider); err != nil {
 			return started, fmt.Errorf("provider: %w", err)
 		}
 		args = append(args, "--provider="+s.Provider)
@@ -58,6 +56,17 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Starte
 		return started, errors.New(story.OneLine(strings.TrimPrefix(lines[len(lines)-1], "starter: "), 600))
 	}
 	return started, json.Unmarshal(out.Bytes(), &started)
+}
+
+// mayName refuses a provider that only a person names, as a repository's file may not name it.
+func mayName(provider string) error {
+	if _, err := catalog.Parse(provider); err != nil {
+		return err
+	}
+	if why := settings.Loosens("provider", provider); why != "" {
+		return fmt.Errorf("%s %s: a person names it, in the settings or by `starter run`; name an agent or a model, such as claude", display.OneLine(provider, 200), why)
+	}
+	return nil
 }
 
 // Await waits until the run needs a person or has ended, or until ctx ends, and says what it needs.
