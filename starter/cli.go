@@ -62,8 +62,7 @@ type cli struct {
 	verbose bool  // show the outputs of tools
 	silent  *bool // the user's file wants no bell; nil: it was not read
 
-	// tighten changes the input of each run that begins here; nil: it stays.
-	tighten func(run.Input) run.Input
+	byAgent bool // an agent, not a person, starts the run of this command
 
 	began bool // the command line was understood
 	lines *dialog.Lines

@@ -64,13 +64,17 @@ func (c *cli) configure(ctx context.Context, flags *pflag.FlagSet, src workspace
 	if committed.Note != "" {
 		fmt.Fprintf(c.err, "starter: %s\n", display.Line(committed.Note))
 	}
-	origins, err := fillFlags(flags, source{run.FromUser, user.For(src.Root)}, source{run.FromRepository, committed.Values})
+	own := user.For(src.Root)
+	if c.byAgent {
+		own = own.ForAgent()
+	}
+	origins, err := fillFlags(flags, source{run.FromUser, own}, source{run.FromRepository, committed.Values})
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range settings.Names() {
 		if origins[name] == run.FromUser {
-			c.tellLoosened(name, user.For(src.Root)[name])
+			c.tellLoosened(name, own[name])
 		}
 	}
 	return origins, nil

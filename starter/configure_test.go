@@ -42,6 +42,12 @@ func TestEverySettingIsAFlag(t *testing.T) {
 // configured is a run of a repository and a user with these files, and what was said.
 func configured(t *testing.T, user, repo string, args ...string) (run.Input, runFlags, string) {
 	t.Helper()
+	return configuredBy(t, false, user, repo, args...)
+}
+
+// configuredBy is configured for a run that an agent starts, or a person.
+func configuredBy(t *testing.T, agent bool, user, repo string, args ...string) (run.Input, runFlags, string) {
+	t.Helper()
 	dir := repository(t)
 	if repo != "" {
 		write(t, filepath.Join(dir, settings.RepositoryFile), repo)
@@ -49,6 +55,7 @@ func configured(t *testing.T, user, repo string, args ...string) (run.Input, run
 		gitIn(t, dir, "commit", "-q", "-m", "settings")
 	}
 	c, said := localCLI(t, engine.File{}, false)
+	c.byAgent = agent
 	path := c.settingsPath()
 	if user != "" {
 		must(t, os.MkdirAll(filepath.Dir(path), 0o700))

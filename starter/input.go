@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -67,8 +68,8 @@ func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (
 	if in.Checks, err = c.chosenChecks(f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
 		return in, err
 	}
-	if c.tighten != nil {
-		in = c.tighten(in)
+	if c.byAgent {
+		in = session.Tighten(in)
 	}
 	if err := in.Validate(); err != nil {
 		return in, &usageError{err}
@@ -99,11 +100,15 @@ func (c *cli) chooseProviders(f runFlags, in *run.Input) error {
 	if err != nil {
 		return err
 	}
+	all := slices.AppendSeq(slices.Clone(rivals), maps.Values(specs))
+	if i := slices.IndexFunc(all, catalog.Spec.Relative); c.byAgent && i >= 0 { // the working directory is the agent's choice
+		return usageErrorf("provider %s: a run that an agent starts takes it by its absolute path alone: write that into the settings", all[i])
+	}
 	if in.Providers, err = checkProviders(specs, rivals); err != nil {
 		return err
 	}
-	c.warnOfCosts(f, append(slices.Collect(maps.Values(specs)), rivals...))
-	if !f.limitGiven && slices.ContainsFunc(slices.AppendSeq(rivals, maps.Values(specs)), catalog.Spec.Agent) {
+	c.warnOfCosts(f, all)
+	if !f.limitGiven && slices.ContainsFunc(all, catalog.Spec.Agent) {
 		in.Timeouts.Provider = agentLimit
 	}
 	return nil

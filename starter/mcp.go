@@ -21,11 +21,12 @@ agent that starts it: entwurf_v2, entwurf_peers, entwurf_self and
 entwurf_inbox_read for the sessions of this host, ratchet_dispatches for what came
 of dispatches, ratchet_runs and ratchet_run for the runs, and ratchet_run_wait to
 wait until one needs you. With --allow-starts it also starts runs: in the box, with
-your approval of each patch and tool, whatever your settings allow, and by agents
-and models, not by programs that the agent names. With --allow-decisions it also
-approves, rejects and answers for what runs wait for: the agent decides then in your
-place. Give that to a session that you watch, for its time, never to every agent by
-your user's configuration.
+your approval of each patch and tool, and by agents and models, not by programs that
+the agent names. Its runs take from your settings only the providers and what the
+file of a repository could say: their checks have none of your variables and no
+network. With --allow-decisions it also approves, rejects and answers for what runs
+wait for: the agent decides then in your place. Give that to a session that you
+watch, for its time, never to every agent by your user's configuration.
 
 An agent starts it in a directory of its own choice, so name the runs directory by
 its absolute path. The engine is reached when a tool needs it.`,

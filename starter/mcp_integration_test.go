@@ -198,17 +198,17 @@ func TestAnAgentStartsNoLooserRun(t *testing.T) {
 	t.Cleanup(h.starts(run.SandboxRequired))
 	settings := filepath.Join(h.home, ".config", "ratchet", "config.toml")
 	must(t, os.MkdirAll(filepath.Dir(settings), 0o700))
-	const loose = "approve = 'never'\nsandbox = 'off'\nnetwork = true\nallow-tool = ['Bash']\nmode = 'yolo'\nenv = ['NPM_TOKEN']\n"
+	const loose = "approve = 'never'\nsandbox = 'off'\nnetwork = true\nallow-tool = ['Bash']\nmode = 'yolo'\nenv = ['NPM_TOKEN']\ncheck-network = ['registry:npm']\n"
 	write(t, settings, loose+"tools = 'deny'\ncheck = ['true']\nprovider = 'replay:"+answers(t)+"'\n")
 	var started struct{ RunID string }
-	h.connect("--allow-starts").get("ratchet_run_start", map[string]any{"goal": "Make it good", "repository": repository(t), "checks": []string{"true"}}, &started)
+	h.connect("--allow-starts").get("ratchet_run_start", map[string]any{"goal": "Make it good", "repository": repository(t)}, &started)
 	b := bench{T: t, runsDir: h.runsDir}
 	defer b.expect(0, "cancel", started.RunID)
 	first, _, _ := strings.Cut(b.expect(0, "events", started.RunID, "--json").out, "\n")
 	var e run.Event
 	must(t, json.Unmarshal([]byte(first), &e))
 	created, ok := e.Payload.(run.RunCreated)
-	if in := created.Input; !ok || in.Policy != run.Always || in.Tools != run.DenyTools || in.Sandbox != run.SandboxRequired || in.Network || in.Options.Tools != nil || in.Options.Mode != "" || in.CheckEnv != nil {
+	if in := created.Input; !ok || in.Policy != run.Always || in.Tools != run.DenyTools || in.Sandbox != run.SandboxRequired || in.Network || in.Options.Tools != nil || in.Options.Mode != "" || in.CheckEnv != nil || in.CheckNetwork != nil {
 		t.Errorf("it begins with %+v", e.Payload)
 	}
 }

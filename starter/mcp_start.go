@@ -12,15 +12,13 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
-	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
 
-// Start starts a run as `starter run --detach` does, tightened whatever the settings are (session.Tighten). A value of the
-// agent is never read as a flag.
+// Start starts a run as `starter run --detach` does, tightened whatever the settings are (session.Tighten,
+// settings.Values.ForAgent): the agent chooses the repository, too. A value of the agent is never read as a flag.
 func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Started, err error) {
 	if err := r.cli.mayDecide(); err != nil {
 		return started, err
@@ -43,14 +41,7 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Starte
 		program: r.cli.program, args: args, in: strings.NewReader(""), out: &out, err: &said, environ: r.cli.environ, now: r.cli.now,
 		width: func() int { return 0 }, supervised: r.cli.supervised,
 	})
-	child.tighten = session.Tighten
-	if len(s.Checks) > 0 { // commands of the agent, which run before a person has seen anything
-		child.tighten = func(in run.Input) run.Input {
-			in = session.Tighten(in)
-			in.CheckEnv, in.CheckNetwork = nil, nil
-			return in
-		}
-	}
+	child.byAgent = true
 	if code := child.main(ctx); code != 0 {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\nstarter: ") // the last says why, those before it are notes
 		return started, errors.New(story.OneLine(strings.TrimPrefix(lines[len(lines)-1], "starter: "), 600))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -15,6 +16,15 @@ import (
 // host finds the same, whatever its environment.
 func (s Spec) Named() bool {
 	return s.Kind == Replay || (s.Kind == Command || s.Kind == ACP) && len(s.Argv) > 0 && strings.Contains(s.Argv[0], "/")
+}
+
+// Relative reports whether what the provider needs is named by a path that counts from Env.Dir.
+func (s Spec) Relative() bool {
+	path := s.Dir
+	if len(s.Argv) > 0 {
+		path = s.Argv[0]
+	}
+	return s.Named() && !filepath.IsAbs(path)
 }
 
 // Probe reports, before a run is started, why the provider cannot work on this machine: its program is not

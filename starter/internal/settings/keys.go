@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,6 +116,19 @@ func Loosens(name, value string) string {
 	}
 	return ""
 }
+
+// ForAgent returns the values that hold for a run that an agent starts: the providers, and what the file of a repository
+// could say, too. Anything else counts only for a run that a person starts.
+func (v Values) ForAgent() Values {
+	held := maps.Clone(v)
+	maps.DeleteFunc(held, func(name string, value Value) bool {
+		return !slices.Contains(roleKeys, name) && slices.ContainsFunc(value.Texts, func(text string) bool { return Loosens(name, text) != "" })
+	})
+	return held
+}
+
+// roleKeys are the settings that name providers.
+var roleKeys = []string{"provider", "planner", "developer", "fixer", "evaluator"}
 
 func unless(why string, words ...string) func(string) string {
 	return func(value string) string {
