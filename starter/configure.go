@@ -68,8 +68,12 @@ func (c *cli) configure(ctx context.Context, flags *pflag.FlagSet, src workspace
 	if c.byAgent {
 		own = own.ForAgent()
 	}
-	origins, err := fillFlags(flags, source{run.FromUser, own}, source{run.FromRepository, committed.Values})
+	sources := []source{{run.FromUser, own}, {run.FromRepository, committed.Values}}
+	origins, err := fillFlags(flags, sources...)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.fillWords(flags, origins, sources); err != nil {
 		return nil, err
 	}
 	for _, name := range settings.Names() {
@@ -90,15 +94,11 @@ func (c *cli) tellLoosened(name string, v settings.Value) {
 }
 
 // byProvider are the settings that a provider for all roles overrides where a later source names them: the
-// providers of single roles, and the words of another agent.
-var byProvider = append([]string{"planner", "developer", "fixer", "attempts"}, agentWords...)
+// providers of single roles.
+var byProvider = []string{"planner", "developer", "fixer", "attempts"}
 
-// agentWords are the words of one agent. A provider of a single role that works with tools overrides them, too.
-var agentWords = []string{"mode", "allow-tool", "deny-tool"}
-
-// fillFlags sets the flags that are not set by the sources, of which the first has the last word. A
-// provider for all roles stands above the settings of byProvider in all later sources, a developer or fixer above those
-// of agentWords.
+// fillFlags sets the flags that are not set by the sources, of which the first has the last word; fillWords sets those of
+// agentWords. A provider for all roles stands above the settings of byProvider in all later sources.
 func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, error) {
 	origins := map[string]run.Origin{}
 	for _, name := range settings.Names() {
@@ -109,19 +109,29 @@ func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, 
 	}
 	for _, s := range sources {
 		overridden := origins["provider"] != run.FromDefault
-		other := origins["developer"] != run.FromDefault || origins["fixer"] != run.FromDefault
 		for _, name := range settings.Names() {
-			v, ok := s.values[name]
-			if !ok || origins[name] != run.FromDefault || overridden && slices.Contains(byProvider, name) || other && slices.Contains(agentWords, name) {
+			if slices.Contains(agentWords, name) || overridden && slices.Contains(byProvider, name) {
 				continue
 			}
-			for _, text := range v.Texts {
-				if err := flags.Set(name, text); err != nil {
-					return nil, usageErrorf("%s:%d: %s: %w", display.Line(v.Path), v.Line, name, err)
-				}
+			if err := s.fill(flags, origins, name); err != nil {
+				return nil, err
 			}
-			origins[name] = s.origin
 		}
 	}
 	return origins, nil
+}
+
+// fill sets a flag that is not set, if the source has its value.
+func (s source) fill(flags *pflag.FlagSet, origins map[string]run.Origin, name string) error {
+	v, ok := s.values[name]
+	if !ok || origins[name] != run.FromDefault {
+		return nil
+	}
+	for _, text := range v.Texts {
+		if err := flags.Set(name, text); err != nil {
+			return usageErrorf("%s:%d: %s: %w", display.Line(v.Path), v.Line, name, err)
+		}
+	}
+	origins[name] = s.origin
+	return nil
 }

@@ -114,17 +114,71 @@ func TestAProviderForAllStandsAboveTheRolesOfLaterFiles(t *testing.T) {
 	}
 }
 
-// A repository's words for one agent are not meant for a developer that the user names.
-func TestADeveloperStandsAboveTheWordsForAnAgent(t *testing.T) {
-	const repo = "provider = 'claude'\nmode = 'read-only'\ndeny-tool = ['WebFetch']\ncheck = ['true']\n"
-	if in, _, _ := configured(t, "", repo, "--developer", "codex"); in.Options.Mode != "" || in.Options.NoTools != nil {
-		t.Errorf("%+v", in.Options)
+// Words for one agent stay while it develops or fixes, and are not meant for a run that another does.
+func TestWordsStayWithTheAgentThatTheyAreFor(t *testing.T) {
+	const words = "mode = 'read-only'\nallow-tool = ['Bash(ls)']\ndeny-tool = ['WebFetch']\n"
+	const claude, repo = "provider = 'claude'\n" + words, "provider = 'claude'\nmode = 'read-only'\ndeny-tool = ['WebFetch']\ncheck = ['true']\n"
+	for name, tt := range map[string]struct {
+		user, repo string
+		args       []string
+		stay       bool
+		left       string
+	}{
+		"the developer keeps its role":      {user: claude, args: []string{"--fixer", "codex"}, stay: true},
+		"the fixer keeps its role":          {user: claude, args: []string{"--developer", "codex"}, stay: true},
+		"a rival has it":                    {user: claude, args: []string{"--developer", "codex", "--developer", "claude:opus", "--fixer", "codex"}, stay: true},
+		"the default is named":              {user: claude, args: []string{"--provider", "claude"}, stay: true},
+		"another model of it":               {user: claude, args: []string{"--provider", "claude:opus"}, stay: true},
+		"another planner":                   {user: claude, args: []string{"--planner", "codex"}, stay: true},
+		"words without an agent":            {user: words, args: []string{"--provider", "claude"}, stay: true},
+		"words for the repository's agent":  {user: words, repo: repo, stay: true},
+		"another agent for all":             {user: claude, args: []string{"--provider", "pi"}, left: "left out of your own settings: mode, allow-tool, deny-tool, for claude"},
+		"another agent for both":            {user: claude, args: []string{"--developer", "codex", "--fixer", "codex"}, left: "left out of your own settings: mode"},
+		"another of ACP":                    {user: "provider = 'acp:opencode acp'\n" + words, args: []string{"--provider", "acp:gemini --acp"}, left: "for acp:opencode acp"},
+		"the repository's, another for all": {repo: repo, args: []string{"--provider", "codex"}, left: "left out of .ratchet.toml: mode, deny-tool, for claude"},
+		"the repository's, for your fixer":  {user: "fixer = 'codex'\n", repo: repo, stay: true},
+	} {
+		if tt.repo == "" {
+			tt.repo = "check = ['true']\n"
+		}
+		in, _, said := configured(t, tt.user, tt.repo, tt.args...)
+		if stay := in.Options.Mode == "read-only" && slices.Equal(in.Options.NoTools, []string{"WebFetch"}); stay != tt.stay || !stay && (in.Options.Mode != "" || in.Options.NoTools != nil) {
+			t.Errorf("%s: %+v", name, in.Options)
+		}
+		if !strings.Contains(said, tt.left) || tt.left == "" && strings.Contains(said, "left out") || strings.Count(said, "left out") > 1 {
+			t.Errorf("%s: it said %q", name, said)
+		}
 	}
-	if in, _, _ := configured(t, "fixer = 'codex'\n", repo); in.Options.Mode != "" || in.Providers.Developer != "claude" {
-		t.Errorf("%+v, %+v", in.Options, in.Providers)
+}
+
+func TestWordsThatAnotherAgentDoesNotTakeAreRefused(t *testing.T) {
+	const user = "provider = 'claude'\ndeny-tool = ['WebFetch']\ncheck = ['true']\n"
+	in, _, _ := configured(t, user, "", "--fixer", "codex")
+	err := checkWords(in)
+	if err == nil || !strings.Contains(err.Error(), "provider codex takes no deny-tool") || !strings.Contains(err.Error(), "your own settings") || !strings.Contains(err.Error(), "--provider") {
+		t.Error(err)
 	}
-	if in, _, _ := configured(t, "", repo, "--planner", "codex"); in.Options.Mode != "read-only" {
-		t.Errorf("%+v", in.Options)
+	in, _, _ = configured(t, user, "", "--fixer", "pi")
+	if err := checkWords(in); err != nil {
+		t.Error(err)
+	}
+}
+
+// An agent that starts a run names the provider, and lifts no denial by that.
+func TestAnAgentLiftsNoDenial(t *testing.T) {
+	const user = "provider = 'claude'\nmode = 'read-only'\nallow-tool = ['Bash']\ndeny-tool = ['WebFetch']\ncheck = ['true']\n"
+	for provider, refused := range map[string]bool{"": false, "claude": false, "claude:opus": false, "pi": true, "codex": true, "anthropic:small": true} {
+		var args []string
+		if provider != "" {
+			args = []string{"--provider", provider}
+		}
+		in, _, said := configuredBy(t, true, user, "", args...)
+		if o := in.Options; o.Mode != "read-only" || !slices.Equal(o.NoTools, []string{"WebFetch"}) || o.Tools != nil {
+			t.Errorf("%s: %+v, said %q", provider, o, said)
+		}
+		if err := checkWords(in); (err != nil) != refused {
+			t.Errorf("%s: %v", provider, err)
+		}
 	}
 }
 

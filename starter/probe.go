@@ -70,6 +70,9 @@ func missingHere(err error, p run.Providers) error {
 // asks later about a provider that is missing.
 func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.Input) error {
 	in.Notify = c.channelsHere()
+	if err := checkWords(*in); err != nil {
+		return err
+	}
 	p, given := in.Providers, optionsBySpec(*in)
 	specs := providersOfWorker(p)
 	for _, spec := range slices.Sorted(maps.Keys(given)) {
@@ -98,6 +101,9 @@ func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.I
 	var list []error
 	for _, why := range found.Problems {
 		list = append(list, fmt.Errorf("on the worker: %s", display.Line(why)))
+	}
+	if hint := wordsHint(*in); hint != "" && len(list) > 0 && len(given) > 1 { // one of several agents may not know the mode
+		list = append(list, errors.New(hint))
 	}
 	return errors.Join(list...)
 }

@@ -49,6 +49,12 @@ type Spec struct {
 // Agent reports whether an agent works behind the provider.
 func (s Spec) Agent() bool { return slices.Contains(agentKinds, s.Kind) }
 
+// SameAgent reports whether words for one of the providers are words for the other: the model may differ. ACP agents are
+// the same by their whole command line, because the program may be one that starts any of them, such as npx.
+func (s Spec) SameAgent(other Spec) bool {
+	return s.Kind == other.Kind && (s.Kind != ACP || slices.Equal(s.Argv, other.Argv))
+}
+
 // Starts reports whether the provider starts a program on this machine. The gateway of OpenClaw runs
 // already, and is not ours to hold.
 func (s Spec) Starts() bool { return s.Kind == Command || s.Agent() && s.Kind != OpenClaw }

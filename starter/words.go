@@ -1,0 +1,128 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/setup"
+)
+
+// agentWords are the settings whose values are words of one agent.
+var agentWords = []string{"mode", "allow-tool", "deny-tool"}
+
+// fillWords sets the flags of agentWords that are not set. The words of a source are for the agents of a run by this
+// source and the later ones alone. It leaves them out, and says so, if none of those develops or fixes in this run. A
+// run that an agent starts keeps what lets less happen: the agent names the provider, and lifts no denial by that.
+func (c *cli) fillWords(flags *pflag.FlagSet, origins map[string]run.Origin, sources []source) error {
+	agents := agentsOf(flags)
+	for i, s := range sources {
+		var f runFlags
+		alone := pflag.NewFlagSet("alone", pflag.ContinueOnError)
+		f.registerFlags(alone)
+		if _, err := fillFlags(alone, sources[i:]...); err != nil {
+			return err
+		}
+		meant := agentsOf(alone)
+		var left []string
+		for _, name := range agentWords {
+			if _, ok := s.values[name]; !ok || origins[name] != run.FromDefault {
+				continue
+			}
+			if !shareAgent(meant, agents) && !(c.byAgent && name != "allow-tool") {
+				left = append(left, name)
+				continue
+			}
+			if err := s.fill(flags, origins, name); err != nil {
+				return err
+			}
+		}
+		if len(left) > 0 {
+			fmt.Fprintf(c.err, "starter: left out of %s: %s, for %s, which neither develops nor fixes in this run\n",
+				placeOf[s.origin], strings.Join(left, ", "), namesOf(meant))
+		}
+	}
+	return nil
+}
+
+// agentsOf returns the providers of the developers and of the fixer, as providerSpecs does.
+func agentsOf(flags *pflag.FlagSet) (specs []catalog.Spec) {
+	provider, _ := flags.GetString("provider")
+	texts, _ := flags.GetStringArray("developer")
+	fixer, _ := flags.GetString("fixer")
+	if len(texts) == 0 {
+		texts = []string{provider}
+	}
+	for _, text := range append(slices.Clone(texts), cmp.Or(fixer, provider)) {
+		if spec, err := catalog.Parse(text); err == nil { // a fault is told when the run's providers are read
+			specs = append(specs, spec)
+		}
+	}
+	return specs
+}
+
+// shareAgent reports whether words that are meant for some agents are words for a run of others: one agent is among
+// both. Words of a file that names no agent are for every agent.
+func shareAgent(meant, agents []catalog.Spec) bool {
+	return len(meant) == 0 || slices.ContainsFunc(agents, func(a catalog.Spec) bool { return slices.ContainsFunc(meant, a.SameAgent) })
+}
+
+// wordOptions are the options that agentWords choose.
+var wordOptions = map[string]setup.Option{"mode": setup.ModeOption, "allow-tool": setup.ToolsOption, "deny-tool": setup.NoToolsOption}
+
+// checkWords returns an error if an agent of the run does not take the words that a file of settings has.
+func checkWords(in run.Input) error {
+	given := optionsBySpec(in)
+	for _, text := range slices.Sorted(maps.Keys(given)) {
+		spec, err := catalog.Parse(text)
+		if err != nil {
+			return err
+		}
+		for _, name := range wordsOfFiles(in) {
+			if o := wordOptions[name]; slices.Contains(given[text].Used(), o) && !setup.Kind(spec.Kind).Supports(o) {
+				return fmt.Errorf("provider %s takes no %s: %s", display.OneLine(text, 60), name, wordsHint(in))
+			}
+		}
+	}
+	return nil
+}
+
+// wordsOfFiles returns the settings of agentWords that files of settings have chosen.
+func wordsOfFiles(in run.Input) (names []string) {
+	for _, name := range agentWords {
+		if o := in.Origins[name]; o == run.FromUser || o == run.FromRepository {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// wordsHint says what a person can do where words of files reach an agent that they are not for. It is empty if there
+// are none.
+func wordsHint(in run.Input) string {
+	var parts []string
+	for _, name := range wordsOfFiles(in) {
+		parts = append(parts, fmt.Sprintf("%s (%s)", name, placeOf[in.Origins[name]]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + " reaches every developer and the fixer: name one agent for all with --provider, or take it out of the file"
+}
+
+// namesOf returns the specs for people.
+func namesOf(specs []catalog.Spec) string {
+	var names []string
+	for _, s := range specs {
+		names = append(names, display.OneLine(s.String(), 60))
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
