@@ -59,7 +59,7 @@ func aboutRecord(id run.ID, a rundir.Ahead) run.Question {
 		Reason: run.CodeAhead,
 		NeededInput: []string{
 			"any answer goes on from where the workflow stands: the later events are set aside in the run's directory, and what they tell of may be done and paid again",
-			fmt.Sprintf("to go on from the record instead, cancel the run and resume it from its directory: starter cancel %s, then starter resume workflows/%s; nothing is done again", id, id),
+			fmt.Sprintf("to go on from the record instead, cancel the run and resume it from its directory: starter cancel %s, then starter resume %s; nothing is done again", id, id),
 		},
 	}
 }

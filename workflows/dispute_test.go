@@ -37,6 +37,9 @@ func TestRecordThatIsAheadIsAQuestion(t *testing.T) {
 				t.Errorf("asked %q, which lacks %q", p.Question.Question.Question, want)
 			}
 		}
+		if id := string(input(run.Always, 1).RunID); !strings.Contains(p.Question.Question.NeededInput[1], "then starter resume "+id+";") {
+			t.Errorf("how to resume: %q", p.Question.Question.NeededInput)
+		}
 		if !strings.Contains(p.Question.Next.Answer, "set aside") {
 			t.Errorf("an answer leads to %+v", p.Question.Next)
 		}
