@@ -216,6 +216,9 @@ func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input,
 	if in.Deliveries, err = c.deliveryMode(f.deliver); err != nil {
 		return in, err
 	}
+	if !(f.maxCost >= 0) { // nan is no budget
+		return in, usageErrorf("--max-cost is negative, or no number")
+	}
 	in.Model, spec.Model = spec.Model, "" // the model can be changed later
 	in.Provider, in.MaxCost = spec.String(), run.Dollars(f.maxCost)
 	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}

@@ -90,3 +90,11 @@ func TestNoRunHasTheToolsOfASession(t *testing.T) {
 		t.Errorf("%d: %s", code, said.String())
 	}
 }
+
+func TestASessionHasNoBudgetThatIsNoNumber(t *testing.T) {
+	for _, budget := range []string{"nan", "-1"} {
+		if _, err := grantOf(t, nil, "", "", "--provider", "claude", "--max-cost", budget); err == nil || !strings.Contains(err.Error(), "--max-cost is negative, or no number") {
+			t.Errorf("%s: %v", budget, err)
+		}
+	}
+}
