@@ -172,8 +172,11 @@ func (l *Lines) Ask(ctx context.Context, prompt string) (string, error) {
 	case line := <-l.lines:
 		return line, nil
 	default:
-		return "", ErrUnanswered
 	}
+	if ctx.Err() != nil { // an interrupt gives the terminal back, which ends the input
+		return "", context.Cause(ctx)
+	}
+	return "", ErrUnanswered
 }
 
 // beginPrompt shows the prompt, and puts a half typed note aside.

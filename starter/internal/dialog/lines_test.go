@@ -1,10 +1,13 @@
 package dialog_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/captured"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -53,5 +56,24 @@ func TestNoKeyBehindAnAnswerIsLost(t *testing.T) {
 		case <-t.Context().Done():
 			t.Fatalf("round %d: no note", round)
 		}
+	}
+}
+
+// An interrupt ends the input, too, when it gives the terminal back.
+func TestAnInterruptIsNoEndOfTheInput(t *testing.T) {
+	interrupted := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interrupted)
+	keys := make(keyboard)
+	close(keys)
+	lines := dialog.ReadKeys(keys, terminal.NewScreen(&captured.Output{}, terminal.Options{}))
+	eventually.Holds(t, "the input has ended", lines.Ended)
+	for range 100 {
+		if _, err := lines.Ask(ctx, "Apply? "); !errors.Is(err, interrupted) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := lines.Ask(t.Context(), "Apply? "); !errors.Is(err, dialog.ErrUnanswered) {
+		t.Error(err)
 	}
 }
