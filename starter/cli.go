@@ -251,21 +251,31 @@ func withName(ctx context.Context, client *runs.Client, id run.ID) found {
 func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
 	c.noteLocalRuns()
 	o := temporalclient.Options{RunsDir: c.runsDir}
-	target, err := temporalclient.Resolve(o)
+	target, err := c.resolveEngine()
 	if err != nil {
 		return nil, nil, err
-	}
-	if target.Source == temporalclient.Configuration {
-		c.server = target.Address
-	}
-	if target.RunsDir != "" { // the variables of `starter env` may name an engine of another directory: so are its records
-		c.runsDir = target.RunsDir
 	}
 	t, err := target.Dial(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	return c.clientOf(t), t.Close, nil
+}
+
+// resolveEngine finds the engine of this command, and takes over its runs directory: the variables of `starter env` may
+// name an engine of another one, where its records are.
+func (c *cli) resolveEngine() (temporalclient.Target, error) {
+	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.runsDir})
+	if err != nil {
+		return target, err
+	}
+	if target.Source == temporalclient.Configuration {
+		c.server = target.Address
+	}
+	if target.RunsDir != "" {
+		c.runsDir = target.RunsDir
+	}
+	return target, nil
 }
 
 func (c *cli) clientOf(t client.Client) *runs.Client {

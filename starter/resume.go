@@ -32,6 +32,7 @@ one, or the run's directory: then the runs directory is the one that it lies in.
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "print the run id and do not follow")
 	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
+		_, _ = c.resolveEngine() // without one the record is looked for, too
 		path, err := c.recordPath(ctx, args[0])
 		if err != nil {
 			return fmt.Errorf("resume: %w", err)
@@ -130,7 +131,7 @@ func (c *cli) rebuildSnapshot(ctx context.Context, path string, chosen bool) (*r
 	}
 	around := filepath.Dir(dir.Path())
 	placed := chosen || filepath.Base(around) == "workflows"
-	if !chosen {
+	if !chosen && !samePath(c.runsDir, filepath.Dir(around)) {
 		c.runsDir = nearPath(filepath.Dir(around))
 	}
 	if placed {

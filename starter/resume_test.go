@@ -9,7 +9,34 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
+
+// The variables of `starter env` name an engine of another directory: its records are those that every command means.
+func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
+	c, said := localCLI(t, engine.File{}, false)
+	runsDir := c.runsDir
+	c.environ = []string{"HOME=" + t.TempDir()} // the default is another directory
+	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+	t.Setenv(temporalclient.EngineVariable, filepath.Join(runsDir, engine.FileName))
+	must(t, os.MkdirAll(filepath.Join(runsDir, "workflows", "0298-a"), 0o700))
+	must(t, rundir.KeepName(runsDir, "shop#4", "0298-a"))
+	c.args = []string{"resume", "shop#4"}
+	if code := c.main(t.Context()); code != exitFailed || !strings.Contains(said.String(), "no events") {
+		t.Errorf("code %d, said %q", code, said)
+	}
+}
+
+// A hint names the runs directory as the command line does.
+func TestAResumeKeepsTheNameOfItsRunsDirectory(t *testing.T) {
+	c, _ := localCLI(t, engine.File{}, false)
+	path, before := filepath.Join(c.runsDir, "workflows", "0298-a"), c.runsDir
+	must(t, os.MkdirAll(path, 0o700))
+	t.Chdir(filepath.Dir(c.runsDir))
+	if _, err := c.rebuildSnapshot(t.Context(), path, false); err == nil || c.runsDir != before {
+		t.Errorf("%v, the runs directory is %s", err, c.runsDir)
+	}
+}
 
 // The run to resume is named without an engine.
 func TestARecordIsFoundByWhatNamesItsRun(t *testing.T) {
