@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -118,8 +122,12 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 		return in, err
 	}
 	in.RunID = run.ID(id.String())
-	if err := f.changeInput(&in); err != nil {
+	left, err := f.changeInput(&in)
+	if err != nil {
 		return in, err
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(c.err, "starter: left out: %s, which %s does not take from the run before\n", strings.Join(left, ", "), display.OneLine(f.provider, 60))
 	}
 	if err := checkRepository(r, in.Repository.Path); err != nil {
 		return in, err
@@ -134,11 +142,11 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	return in, nil
 }
 
-// changeInput sets what the flags say.
-func (f retryFlags) changeInput(in *run.Input) error {
+// changeInput sets what the flags say. It returns the settings that another provider leaves out.
+func (f retryFlags) changeInput(in *run.Input) (left []string, err error) {
 	negative := f.maxFix < 0 || f.maxTokens < 0 || !(f.maxCost >= 0) || f.limits.Provider < 0 || f.limits.Check < 0
 	if negative {
-		return usageErrorf("a limit is negative, or no number")
+		return nil, usageErrorf("a limit is negative, or no number")
 	}
 	origins := map[string]run.Origin{}
 	for name, origin := range in.Origins {
@@ -158,46 +166,45 @@ func (f retryFlags) changeInput(in *run.Input) error {
 	set("max-cost", func() { in.MaxCost = run.Dollars(f.maxCost) })
 	set("timeout", func() { in.Timeouts.Provider = f.limits.Provider })
 	set("check-timeout", func() { in.Timeouts.Check = f.limits.Check })
-	var err error
 	set("approve", func() { err = in.Policy.UnmarshalText([]byte(f.policy)) })
 	if err != nil {
-		return usageErrorf("--approve: %w: want always, risky or never", err)
+		return nil, usageErrorf("--approve: %w: want always, risky or never", err)
 	}
-	set("provider", func() { err = f.changeProvider(in, origins) })
+	set("provider", func() { left, err = f.changeProvider(in, origins) })
 	in.Origins = origins
-	return err
+	return left, err
 }
 
-// changeProvider gives all roles of the run before the provider. An evaluator stays. Words of another agent go, and are
-// not among the origins any more.
-func (f retryFlags) changeProvider(in *run.Input, origins map[string]run.Origin) error {
+// changeProvider gives all roles of the run before the provider. An evaluator stays. It returns the settings that are left
+// out: words of another agent, and options that the provider does not take. They are not among the origins any more.
+func (f retryFlags) changeProvider(in *run.Input, origins map[string]run.Origin) (left []string, err error) {
 	specs, rivals, err := runFlags{provider: f.provider}.providerSpecs()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	before := in.Providers
+	before, spec := in.Providers, specs[run.Developer]
 	if in.Providers, err = checkProviders(specs, rivals); err != nil {
-		return err
+		return nil, err
 	}
 	in.Providers.Evaluator, in.Candidates = before.Evaluator, 0
-	spec, err := catalog.Parse(f.provider)
-	if err != nil {
-		return err
-	}
 	if judge, err := catalog.Parse(before.Evaluator); err == nil && judge.Named() { // its program is looked for where it was
-		if spec.Named() && before.Dir != in.Providers.Dir && spec.Kind == catalog.Command && !filepath.IsAbs(spec.Argv[0]) {
-			return usageErrorf("--provider %s: the evaluator's program is looked for in %s: name this one by its absolute path", f.provider, before.Dir)
+		if spec.Relative() && before.Dir != in.Providers.Dir {
+			return nil, usageErrorf("--provider %s: the evaluator's program is looked for in %s: name this one by its absolute path", f.provider, before.Dir)
 		}
 		in.Providers.Dir = before.Dir
 	}
-	if spec.Agent() && !f.given("timeout") {
+	agents := parseSpecs(append([]string{before.Developer, before.Fixer}, before.Rivals...))
+	if spec.Agent() && !f.given("timeout") && !slices.ContainsFunc(agents, catalog.Spec.Agent) {
 		in.Timeouts.Provider = agentLimit
 	}
-	if old, err := catalog.Parse(before.Developer); err != nil || old.Kind != spec.Kind { // words of another agent
-		in.Options.Mode, in.Options.Tools, in.Options.NoTools = "", nil, nil
-		for _, name := range agentWords {
-			delete(origins, name)
+	same, used := slices.ContainsFunc(agents, spec.SameAgent), in.Options.Used()
+	for _, name := range slices.Sorted(maps.Keys(optionOf)) {
+		o, kind := optionOf[name], setup.Kind(spec.Kind)
+		if !slices.Contains(used, o) || kind.Supports(o) && (same || !slices.Contains(agentWords, name)) {
+			continue
 		}
+		left, in.Options = append(left, name), in.Options.Without(o)
+		delete(origins, name)
 	}
-	return nil
+	return left, nil
 }

@@ -53,15 +53,20 @@ func (c *cli) fillWords(flags *pflag.FlagSet, origins map[string]run.Origin, sou
 }
 
 // agentsOf returns the providers of the developers and of the fixer, as providerSpecs does.
-func agentsOf(flags *pflag.FlagSet) (specs []catalog.Spec) {
+func agentsOf(flags *pflag.FlagSet) []catalog.Spec {
 	provider, _ := flags.GetString("provider")
 	texts, _ := flags.GetStringArray("developer")
 	fixer, _ := flags.GetString("fixer")
 	if len(texts) == 0 {
 		texts = []string{provider}
 	}
-	for _, text := range append(slices.Clone(texts), cmp.Or(fixer, provider)) {
-		if spec, err := catalog.Parse(text); err == nil { // a fault is told when the run's providers are read
+	return parseSpecs(append(slices.Clone(texts), cmp.Or(fixer, provider)))
+}
+
+// parseSpecs returns the specs of the texts that name one. A fault of another is told where the run's providers are read.
+func parseSpecs(texts []string) (specs []catalog.Spec) {
+	for _, text := range texts {
+		if spec, err := catalog.Parse(text); err == nil {
 			specs = append(specs, spec)
 		}
 	}
@@ -74,8 +79,11 @@ func shareAgent(meant, agents []catalog.Spec) bool {
 	return len(meant) == 0 || slices.ContainsFunc(agents, func(a catalog.Spec) bool { return slices.ContainsFunc(meant, a.SameAgent) })
 }
 
-// wordOptions are the options that agentWords choose.
-var wordOptions = map[string]setup.Option{"mode": setup.ModeOption, "allow-tool": setup.ToolsOption, "deny-tool": setup.NoToolsOption}
+// optionOf holds the option of each setting that chooses one.
+var optionOf = map[string]setup.Option{
+	"mode": setup.ModeOption, "allow-tool": setup.ToolsOption, "deny-tool": setup.NoToolsOption, "mcp": setup.ServersOption,
+	"add-dir": setup.DirsOption, "max-output": setup.OutputOption, "temperature": setup.TemperatureOption,
+}
 
 // checkWords returns an error if an agent of the run does not take the words that a file of settings has.
 func checkWords(in run.Input) error {
@@ -86,7 +94,7 @@ func checkWords(in run.Input) error {
 			return err
 		}
 		for _, name := range wordsOfFiles(in) {
-			if o := wordOptions[name]; slices.Contains(given[text].Used(), o) && !setup.Kind(spec.Kind).Supports(o) {
+			if o := optionOf[name]; slices.Contains(given[text].Used(), o) && !setup.Kind(spec.Kind).Supports(o) {
 				return fmt.Errorf("provider %s takes no %s: %s", display.OneLine(text, 60), name, wordsHint(in))
 			}
 		}

@@ -67,6 +67,9 @@ func TestAReaderHasTheBoundsOfTheModel(t *testing.T) {
 	if got := all.ForReader(); !reflect.DeepEqual(got, setup.Options{MaxOutputTokens: 4000, Temperature: &warm}) {
 		t.Errorf("a reader has %+v", got)
 	}
+	if left := all.Without(all.Used()...); !left.IsZero() || len(all.Used()) == 0 {
+		t.Errorf("without all of them %+v", left)
+	}
 	if all.IsZero() || !(setup.Options{}).IsZero() {
 		t.Error("IsZero")
 	}

@@ -110,6 +110,33 @@ func (s Options) Used() []Option {
 	return used
 }
 
+// Without returns the options without some of the choices.
+func (s Options) Without(choices ...Option) Options {
+	for _, o := range choices {
+		switch o {
+		case ModeOption:
+			s.Mode = ""
+		case SystemOption:
+			s.System = ""
+		case DirsOption:
+			s.Dirs, s.ReadDirs = nil, nil
+		case ToolsOption:
+			s.Tools = nil
+		case NoToolsOption:
+			s.NoTools = nil
+		case ServersOption:
+			s.Servers = nil
+		case OutputOption:
+			s.MaxOutputTokens = 0
+		case TemperatureOption:
+			s.Temperature = nil
+		case EnvOption:
+			s.Env = nil
+		}
+	}
+	return s
+}
+
 // The bounds of the options, which enter history.
 const (
 	maxSystem  = 16 << 10
