@@ -35,8 +35,8 @@ type (
 	DeliveryBegun struct{ ID string }
 	// NotHanded says that the message of the turn surely did not reach the agent.
 	NotHanded struct{ ID string }
-	// WakeAsked says that the agent is to live although no message waits.
-	WakeAsked struct{}
+	// WakeAsked says that the agent is to live although no message waits. Delivery says that a delivery waits.
+	WakeAsked struct{ Delivery bool }
 	// SittingAsked says that the sitting was asked to end.
 	SittingAsked struct{}
 	// SittingEnded ends the sitting.
@@ -117,8 +117,7 @@ func (f fold) apply(e Event) error {
 	case NotHanded:
 		return f.notHanded(e)
 	case WakeAsked:
-		f.Wake = f.Sitting == nil
-		return nil
+		return f.wakeAsked(e)
 	case SittingAsked:
 		return f.sittingAsked()
 	case SittingEnded:
@@ -199,7 +198,7 @@ func (f fold) seated(e Seated) error {
 	if f.Sitting.Queue != "" || e.Queue == "" {
 		return outOfTurn("sitting %d is seated already, or names no queue", f.Sitting.Epoch)
 	}
-	f.Sitting.Queue, f.Tries, f.NotBefore = e.Queue, 0, time.Time{}
+	f.Sitting.Queue, f.Tries, f.NotBefore, f.Forgot = e.Queue, 0, time.Time{}, false
 	if e.Agent != "" {
 		f.Agent = e.Agent
 	}
@@ -266,6 +265,7 @@ func (f fold) deliveryBegun(e DeliveryBegun) error {
 		return outOfTurn("delivery %s", e.ID)
 	}
 	f.Turn = &Turn{Message: Message{ID: e.ID}, Delivery: true, Since: f.now}
+	f.Wakes, f.NextWake = 0, time.Time{}
 	return nil
 }
 

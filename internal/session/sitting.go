@@ -28,6 +28,7 @@ func (f fold) sittingEnded(e SittingEnded) error {
 		return outOfTurn("the end of sitting %d", e.Epoch)
 	}
 	seated, asked := f.Sitting.Queue != "", f.Sitting.Going
+	f.Forgot = e.End == Forgotten || f.Forgot
 	f.Sitting, f.Renew = nil, false
 	if f.Turn != nil && !f.Turn.Cut {
 		f.Turn.Cut, f.Turn.Due = true, false
@@ -76,7 +77,7 @@ var stateAfter = map[End]State{Slept: Asleep, Ended: Asleep, Died: Dead, WasLost
 // pauseSitting delays the next sitting.
 func (f fold) pauseSitting() {
 	f.Tries++
-	f.NotBefore = f.now.Add(min(firstPause<<min(f.Tries-1, 10), maxPause))
+	f.NotBefore = f.now.Add(pauseAfter(f.Tries))
 }
 
 // stopSitting withdraws what waits and lets the sitting end. A turn under way is interrupted.

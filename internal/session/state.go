@@ -176,6 +176,11 @@ type Snapshot struct {
 	// next one may begin.
 	Tries     int       `json:"tries,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Forgot says that the agent knew its session no more when it was started last.
+	Forgot bool `json:"forgot,omitempty"`
+	// Wakes counts the wakes for deliveries in a row that brought none; NextWake is when the next one may come.
+	Wakes    int       `json:"wakes,omitempty"`
+	NextWake time.Time `json:"nextWake,omitzero"`
 	// Renew says that the sitting is to end, and Leave that the session is.
 	Renew bool `json:"renew,omitempty"`
 	Leave bool `json:"leave,omitempty"`

@@ -24,6 +24,8 @@ type Host interface {
 	// ReachProcess returns a context whose activities run on the worker that holds the session's process. It ends with
 	// the process.
 	ReachProcess(ctx workflow.Context) workflow.Context
+	// CheckWake returns why WakeProcess must not be called now, and when it may be: the zero time is after Touch.
+	CheckWake(ctx workflow.Context) (at time.Time, err error)
 	// WakeProcess starts the session's process unless it runs or starts already. Attach tells when it runs.
 	WakeProcess(ctx workflow.Context)
 	// HasTurnToBegin reports whether the session is about to begin a turn for a person, who goes first.

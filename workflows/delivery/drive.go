@@ -104,7 +104,7 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 		return earliest(next, after(now, d.fold.NotBefore()))
 	case decision.Reason == delivery.NotLive:
 		if d.process == nil {
-			d.host.WakeProcess(ctx)
+			next = earliest(next, d.wakeProcess(ctx))
 		}
 		return next
 	case d.host.HasTurnToBegin(ctx):
@@ -132,6 +132,17 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 	}
 	d.proved = false
 	return earliest(next, d.backOff(ctx))
+}
+
+// wakeProcess wakes the session unless it must not be woken now. It returns when time alone lets it be woken.
+func (d *Deliveries) wakeProcess(ctx workflow.Context) (next time.Time) {
+	at, err := d.host.CheckWake(ctx)
+	if err != nil {
+		d.tellProblem("%v", err)
+		return at
+	}
+	d.host.WakeProcess(ctx)
+	return time.Time{}
 }
 
 func (d *Deliveries) decideHead(ctx workflow.Context) delivery.Decision {
@@ -255,8 +266,7 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	case !current && (a.State != delivery.AcceptPending || !settlesUnanswered(ctx)):
 		return next
 	case d.process == nil:
-		d.host.WakeProcess(ctx)
-		return next
+		return earliest(next, d.wakeProcess(ctx))
 	case workflow.Now(ctx).Before(d.lookAt):
 		return earliest(next, d.lookAt)
 	}

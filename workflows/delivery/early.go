@@ -90,11 +90,11 @@ func (d *Deliveries) findEarlyClosed(id string) *delivery.Entry {
 // awaitProcess waits for a process that names the thread, with early batches. It returns when time alone ends a wait.
 func (d *Deliveries) awaitProcess(ctx workflow.Context) (next time.Time) {
 	d.sweepEarly(ctx)
+	d.problem = ""
 	if len(d.state.Early) == 0 {
 		return time.Time{}
 	}
-	d.host.WakeProcess(ctx)
-	return d.entryOf(d.state.Early[0]).Until
+	return earliest(d.entryOf(d.state.Early[0]).Until, d.wakeProcess(ctx))
 }
 
 // sweepEarly gives up the early batches whose window has passed.

@@ -97,6 +97,7 @@ type standing struct {
 }
 
 func (*standing) ReachProcess(ctx workflow.Context) workflow.Context { return ctx }
+func (h *standing) CheckWake(workflow.Context) (time.Time, error)    { return time.Time{}, nil }
 func (h *standing) WakeProcess(workflow.Context)                     { h.wakes++ }
 func (h *standing) HasTurnToBegin(workflow.Context) bool             { return h.occupied }
 func (h *standing) Touch()                                           { h.touched++ }

@@ -3,6 +3,7 @@ package session
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -75,10 +76,24 @@ func (h *deliveryHost) ReachProcess(ctx workflow.Context) workflow.Context {
 	return workflow.WithTaskQueue(h.sitting, h.s.Sitting.Queue)
 }
 
+// CheckWake implements deliveryflow.Host.
+func (h *deliveryHost) CheckWake(ctx workflow.Context) (at time.Time, err error) {
+	if at, err = h.s.CheckWake(workflow.Now(ctx)); err != nil && pacesWakes(ctx) {
+		return at, err
+	}
+	return time.Time{}, nil
+}
+
+// pacesWakes reports whether a delivery wakes no agent that has forgotten its session, and pauses between wakes that bring
+// nothing. Before, the agent was started again as soon as its process had ended.
+func pacesWakes(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "pace-wakes", workflow.DefaultVersion, 1) == 1
+}
+
 // WakeProcess implements deliveryflow.Host.
 func (h *deliveryHost) WakeProcess(ctx workflow.Context) {
 	if h.s.Sitting == nil && !h.s.Wake {
-		h.runner().applyEvent(ctx, session.WakeAsked{})
+		h.runner().applyEvent(ctx, session.WakeAsked{Delivery: true})
 	}
 }
 

@@ -87,6 +87,12 @@ func (s *stage) got(batch string) int {
 	return len(markers)
 }
 
+// waitsBecause waits until the head of the queue is held up for the reason.
+func (s *stage) waitsBecause(why string) {
+	s.t.Helper()
+	eventually.Within(s.t, "the head waits: "+why, 2*time.Minute, func() bool { return strings.Contains(s.deliveries().Waiting, why) })
+}
+
 // waitsForPerson waits until the head of the queue is manual.
 func (s *stage) waitsForPerson() {
 	s.t.Helper()
@@ -193,6 +199,42 @@ var deliveryPaths = []path{
 		if n := s.got("b-1"); n != 0 {
 			t.Errorf("the agent got a closed batch %d times", n)
 		}
+	}},
+	{"delivery-to-a-forgotten-session", nil, func(t *testing.T, s *stage) {
+		s.begin(reader)
+		s.say("m1", "[[say:one]]")
+		s.answer("m1", session.Completed, "one")
+		s.must(sessionflow.StopUpdate, sessionflow.By{})
+		s.awaitState(session.Asleep)
+		s.fake.Refuse = func(o agent.Options) error {
+			if o.Resume != "" {
+				return agent.ErrNoSession
+			}
+			return nil
+		}
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.waitsBecause("say --fresh")
+		s.enqueue(parcel("b-2", "[[say:thanks]]"))
+		if n := len(s.fake.Starts()); n != 1 || s.state().State != session.Unable || s.state().Epochs != 2 {
+			t.Errorf("%d starts, %+v", n, s.state())
+		}
+		s.must(sessionflow.SayUpdate, session.Message{ID: "m2", Text: "[[say:two]]", Fresh: true})
+		s.answer("m2", session.Completed, "two")
+		s.delivers("b-1")
+	}},
+	{"delivery-wakes-are-paced", func(c *activities.Config) { c.Most = 1 }, func(_ *testing.T, s *stage) {
+		other := s.another()
+		for _, one := range []*stage{other, s} { // a batch for a writer is denied
+			one.begin(session.Input{})
+			one.enqueue(parcel("b-1", "[[say:thanks]]"))
+		}
+		s.waitsBecause("in a row")
+		for _, one := range []*stage{other, s} {
+			one.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Cancelled, By: "ann"})
+		}
+		other.must(sessionflow.RetireUpdate, sessionflow.By{})
+		s.say("m1", "[[say:hello]]")
+		s.answer("m1", session.Completed, "hello")
 	}},
 	{"delivery-lost-with-its-agent", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
