@@ -123,7 +123,9 @@ func refusedResult(class delivery.Refusal, why error) DeliverResult {
 func (a *Activities) sendMessage(ctx context.Context, w agent.Watched, in DeliverInput) (DeliverResult, error) {
 	ctx, stop := context.WithTimeout(ctx, answerLimit)
 	defer stop()
-	turn, err := w.Deliver(ctx, agent.Delivery{Text: in.Text, Marker: in.Attempt.Marker, Expected: in.Attempt.Expected})
+	turn, err := w.Deliver(ctx, agent.Delivery{
+		Text: in.Text, Marker: in.Attempt.Marker, Expected: in.Attempt.Expected, Tokens: in.Left.Tokens, Cost: in.Left.Cost,
+	})
 	if refused, ok := errors.AsType[*agent.Refused](err); ok {
 		return refusedResult(refused.Class, refused.Cause), nil
 	}

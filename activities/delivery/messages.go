@@ -8,6 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/exact"
+	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // ProveInput asks what a session's thread does. Record holds the entries of the ledger that may be missing.
@@ -30,6 +31,7 @@ type DeliverInput struct {
 	Attempt delivery.Begun `json:"attempt"`
 	Text    string         `json:"text"`
 	Record  []ledger.Entry `json:"record"`
+	Left    provider.Left  `json:"left,omitzero"` // of the budgets, for a turn of its own
 }
 
 // DeliverResult is the answer to an attempt: the turn that took it, or why it had no effect.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
@@ -46,7 +47,9 @@ func (d *delivering) Deliver(ctx context.Context, m agent.Delivery) (turn string
 	if m.Expected != "" {
 		return d.Watched.Deliver(ctx, m)
 	}
-	h := Handover{Session: d.sitting.id, Epoch: d.sitting.epoch, ID: m.Marker}
+	h := Handover{
+		Session: d.sitting.id, Epoch: d.sitting.epoch, ID: m.Marker, Left: provider.Left{Tokens: m.Tokens, Cost: m.Cost},
+	}
 	var sent error
 	res, err := d.sitting.handOver(h, true, func() error {
 		turn, sent = d.Watched.Deliver(ctx, m)

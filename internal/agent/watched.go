@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // Watched is a session that can prove what its thread does, and takes deliveries
@@ -39,6 +40,10 @@ type Delivery struct {
 	Marker string
 	// Expected is the active turn that takes the message; empty means a turn of its own.
 	Expected string
+	// Tokens and Cost are the rest of the session's budgets, for a turn of its own; zero is no bound. Who follows the turn
+	// holds it to them, as a message's.
+	Tokens int64
+	Cost   run.Micros
 }
 
 // Refused is the error for a delivery that had no effect.

@@ -116,10 +116,38 @@ func (f fold) dropUsedPermits() {
 	f.Permits = slices.DeleteFunc(f.Permits, func(p run.Permit) bool { return !p.Session })
 }
 
+// OwesQuestion reports whether a budget is used up and no person is asked about it. A message asks at its end; the end of a
+// delivery and a question that was answered with stop leave it.
+func (s *Snapshot) OwesQuestion() bool { return s.Doubt == nil && s.isUsedUp() && !s.isLeaving() }
+
+// isUsedUp reports whether nothing of a budget is left.
+func (s *Snapshot) isUsedUp() bool {
+	tokens, cost := s.Left()
+	return tokens < 0 || cost < 0
+}
+
+// CheckBudget returns why no delivery may begin: what it used would be beyond the budgets. It returns nil if one may.
+func (s *Snapshot) CheckBudget() error {
+	switch {
+	case s.Doubt != nil:
+		return errors.New("a budget of the session is used up: starter session decide raises it")
+	case s.isUsedUp():
+		return errors.New("a budget of the session is used up: say something, and the session asks for another")
+	}
+	return nil
+}
+
+func (f fold) budgetAsked() error {
+	if !f.OwesQuestion() {
+		return outOfTurn("no budget to ask about")
+	}
+	f.askForBudget()
+	return nil
+}
+
 // askForBudget asks about a budget that is used up.
 func (f fold) askForBudget() {
-	tokens, cost := f.Left()
-	if f.Doubt != nil || tokens >= 0 && cost >= 0 {
+	if f.Doubt != nil || !f.isUsedUp() {
 		return
 	}
 	_, q := f.budget().BudgetOverrun(run.Usage{})

@@ -57,6 +57,8 @@ type (
 	Settled struct{ ApprovalID string }
 	// Answered is the answer to the question about a budget.
 	Answered struct{ Reply run.Reply }
+	// BudgetAsked asks about a budget that is used up.
+	BudgetAsked struct{}
 	// StopAsked ends the sitting and withdraws the messages that wait. RetireAsked also ends the session.
 	StopAsked   struct{ By string }
 	RetireAsked struct{ By string }
@@ -78,6 +80,7 @@ func (Decided) isEvent()       {}
 func (Chosen) isEvent()        {}
 func (Settled) isEvent()       {}
 func (Answered) isEvent()      {}
+func (BudgetAsked) isEvent()   {}
 func (StopAsked) isEvent()     {}
 func (RetireAsked) isEvent()   {}
 func (Retirement) isEvent()    {}
@@ -132,6 +135,8 @@ func (f fold) apply(e Event) error {
 		return f.removeSettled(e)
 	case Answered:
 		return f.takeReply(e.Reply)
+	case BudgetAsked:
+		return f.budgetAsked()
 	case StopAsked:
 		return f.stopSitting(e.By, false)
 	case RetireAsked:

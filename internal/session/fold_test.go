@@ -476,6 +476,29 @@ func TestADeliverysTurnIsNoMessage(t *testing.T) {
 	l.refuse(session.DeliveryBegun{ID: "d3"})
 }
 
+// A used-up budget holds deliveries until it is raised. A person who answered with stop is not asked again by the session
+// itself.
+func TestADeliveryKeepsToTheBudget(t *testing.T) {
+	l := newLife(t, func(in *session.Input) { in.MaxTokens = 15 }).do(session.WakeAsked{}).seat(nil)
+	l.do(session.DeliveryBegun{ID: "d1"}).end("d1", session.Completed).refuse(session.BudgetAsked{})
+	if err := l.CheckBudget(); err != nil {
+		t.Error(err)
+	}
+	l.do(session.DeliveryBegun{ID: "d2"}).end("d2", session.Interrupted)
+	if err := l.CheckBudget(); err == nil || !l.OwesQuestion() {
+		t.Errorf("another may begin: %v", err)
+	}
+	l.do(session.BudgetAsked{}).want(session.Asking, session.Rest).refuse(session.BudgetAsked{})
+	l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "stop"}})
+	if err := l.CheckBudget(); err == nil || !strings.Contains(err.Error(), "say something") {
+		t.Errorf("after stop: %v", err)
+	}
+	l.do(session.BudgetAsked{}, session.Answered{Reply: run.Reply{QuestionID: "qst-2", Text: "100"}})
+	if err := l.CheckBudget(); err != nil || l.OwesQuestion() {
+		t.Errorf("after the raise: %v", err)
+	}
+}
+
 func TestMessagesThatCannotBeTaken(t *testing.T) {
 	l := newLife(t)
 	for name, m := range map[string]session.Message{

@@ -14,6 +14,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // acts provides method values only. The worker holds the real activities.
@@ -30,6 +31,8 @@ type Host interface {
 	WakeProcess(ctx workflow.Context)
 	// HasTurnToBegin reports whether the session is about to begin a turn for a person, who goes first.
 	HasTurnToBegin(ctx workflow.Context) bool
+	// BudgetLeft returns what a delivery's turn may use. The error says why none may begin: Touch tells of a raised budget.
+	BudgetLeft(ctx workflow.Context) (provider.Left, error)
 	// BeginTurn gives the session's turn to the delivery with the id. It reports false if the session has a turn.
 	BeginTurn(ctx workflow.Context, id string) bool
 	// TakeTurnBack says that the delivery surely began no turn. GiveTurnUp says that this is not known and that the

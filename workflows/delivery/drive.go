@@ -102,6 +102,8 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 	switch {
 	case decision.Outcome == delivery.Nothing || decision.Outcome == delivery.Operator:
 		return earliest(next, after(now, d.fold.NotBefore()))
+	case d.lacksBudget(ctx):
+		return next
 	case decision.Reason == delivery.NotLive:
 		if d.process == nil {
 			next = earliest(next, d.wakeProcess(ctx))
@@ -120,7 +122,7 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 	}
 	switch decision.Outcome {
 	case delivery.Start, delivery.Steer:
-		if d.lost == "" && d.process != nil && !d.host.HasTurnToBegin(ctx) {
+		if d.lost == "" && d.process != nil && !d.host.HasTurnToBegin(ctx) && !d.lacksBudget(ctx) {
 			d.attemptHead(ctx, decision)
 		}
 		return next
@@ -132,6 +134,15 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 	}
 	d.proved = false
 	return earliest(next, d.backOff(ctx))
+}
+
+// lacksBudget reports whether the session's budgets let no delivery begin.
+func (d *Deliveries) lacksBudget(ctx workflow.Context) bool {
+	_, err := d.host.BudgetLeft(ctx)
+	if err != nil {
+		d.tellProblem("%v", err)
+	}
+	return err != nil
 }
 
 // wakeProcess wakes the session unless it must not be woken now. It returns when time alone lets it be woken.
@@ -227,9 +238,10 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 	}
 	d.proved, d.problem = false, ""
 	last := d.state.Entries
+	left, _ := d.host.BudgetLeft(ctx)
 	var out activities.DeliverResult
 	err = runActivity(singleActivity(d.host.ReachProcess(ctx), "Deliver batch "+b.Batch), &out, acts.SendDelivery, activities.DeliverInput{
-		Session: d.Session, Sitting: d.process.Sitting, Attempt: b, Text: e.Batch.Text(b.Marker, b.Generation), Record: d.state.Unrecorded,
+		Session: d.Session, Sitting: d.process.Sitting, Attempt: b, Text: e.Batch.Text(b.Marker, b.Generation), Record: d.state.Unrecorded, Left: left,
 	})
 	d.takeAnswer(ctx, b, last, out, err)
 }

@@ -15,6 +15,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	flow "github.com/ratchet-dev/ratchet/workflows/delivery"
 )
@@ -100,7 +101,10 @@ func (*standing) ReachProcess(ctx workflow.Context) workflow.Context { return ct
 func (h *standing) CheckWake(workflow.Context) (time.Time, error)    { return time.Time{}, nil }
 func (h *standing) WakeProcess(workflow.Context)                     { h.wakes++ }
 func (h *standing) HasTurnToBegin(workflow.Context) bool             { return h.occupied }
-func (h *standing) Touch()                                           { h.touched++ }
+func (h *standing) BudgetLeft(workflow.Context) (provider.Left, error) {
+	return provider.Left{}, nil
+}
+func (h *standing) Touch() { h.touched++ }
 
 func (h *standing) BeginTurn(_ workflow.Context, id string) bool {
 	h.turn = id

@@ -9,6 +9,7 @@ import (
 
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 )
@@ -100,6 +101,23 @@ func (h *deliveryHost) WakeProcess(ctx workflow.Context) {
 // HasTurnToBegin implements deliveryflow.Host.
 func (h *deliveryHost) HasTurnToBegin(workflow.Context) bool {
 	return len(h.s.Queue) > 0 || h.s.Turn != nil && h.s.Turn.Cut || h.s.Sitting != nil && h.s.Sitting.Going
+}
+
+// BudgetLeft implements deliveryflow.Host.
+func (h *deliveryHost) BudgetLeft(ctx workflow.Context) (left provider.Left, err error) {
+	if err = h.s.CheckBudget(); err == nil {
+		return h.runner().budgetLeft(), nil
+	}
+	if !boundsDeliveries(ctx) {
+		return left, nil
+	}
+	return left, err
+}
+
+// boundsDeliveries reports whether deliveries keep to the session's budgets: none begins when one is used up, and one that
+// uses one up lets the session ask. Before, they were delivered without end.
+func boundsDeliveries(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "bound-deliveries", workflow.DefaultVersion, 1) == 1
 }
 
 // BeginTurn implements deliveryflow.Host.

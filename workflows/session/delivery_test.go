@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
@@ -235,6 +236,36 @@ var deliveryPaths = []path{
 		other.must(sessionflow.RetireUpdate, sessionflow.By{})
 		s.say("m1", "[[say:hello]]")
 		s.answer("m1", session.Completed, "hello")
+	}},
+	{"delivery-waits-for-a-budget", nil, func(t *testing.T, s *stage) {
+		in := reader
+		in.MaxTokens = 1000
+		s.begin(in)
+		s.say("m1", "[[usage:2000,10]][[say:hello]]")
+		snap := s.awaitState(session.Asking)
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.waitsBecause("a budget of the session is used up")
+		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "1000000"})
+		s.delivers("b-1")
+	}},
+	{"delivery-uses-up-a-budget", nil, func(t *testing.T, s *stage) {
+		in := reader
+		in.MaxTokens = 3000
+		s.begin(in)
+		s.enqueue(parcel("b-1", strings.Repeat(`[[tool:read {"path":"a.txt"}]]`, 2)+reading))
+		snap := s.awaitState(session.Asking)
+		s.waitsForPerson()
+		if snap.Doubt == nil || snap.Usage.TotalTokens < 3000 {
+			t.Errorf("used %d, asks %+v", snap.Usage.TotalTokens, snap.Doubt)
+		}
+		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Unconfirmed, By: "ann"})
+		s.enqueue(parcel("b-2", "[[say:thanks]]"))
+		s.waitsBecause("a budget of the session is used up")
+		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "1000000"})
+		s.delivers("b-2")
+		if n := s.got("b-1"); n != 1 {
+			t.Errorf("the agent got it %d times", n)
+		}
 	}},
 	{"delivery-lost-with-its-agent", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)

@@ -120,6 +120,8 @@ func (r *runner) drainReports(ctx workflow.Context) {
 		case !r.applyEvent(ctx, rep):
 		case rep.Seated != nil:
 			r.attachSitting(ctx)
+		case rep.Ended != nil && r.s.OwesQuestion() && boundsDeliveries(ctx):
+			r.applyEvent(ctx, session.BudgetAsked{})
 		case rep.Sight != nil:
 			r.deliveries.TakeSight(ctx, sightOf(rep.Epoch, *rep.Sight))
 		}

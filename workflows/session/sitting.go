@@ -69,10 +69,9 @@ func (r *runner) handOver(ctx workflow.Context) {
 		return
 	}
 	t := *r.s.Turn
-	tokens, cost := r.s.Left()
 	h := activities.Handover{
 		Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, ID: t.ID, Part: t.Parts, Text: t.Text,
-		Permits: r.s.Permits, Decided: decided, Left: provider.Left{Tokens: boundOf(tokens), Cost: boundOf(cost)},
+		Permits: r.s.Permits, Decided: decided, Left: r.budgetLeft(),
 	}
 	if h.Part > 0 {
 		h.Text = ""
@@ -84,6 +83,12 @@ func (r *runner) handOver(ctx workflow.Context) {
 	if !given {
 		r.finishSitting(ctx) // it takes no input, or it is not known whether it took this one
 	}
+}
+
+// budgetLeft returns what a turn may use.
+func (r *runner) budgetLeft() provider.Left {
+	tokens, cost := r.s.Left()
+	return provider.Left{Tokens: boundOf(tokens), Cost: boundOf(cost)}
 }
 
 // boundOf returns what a turn may use of the rest of a budget. Zero is no bound, as in the rest. Where nothing is left,
