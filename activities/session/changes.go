@@ -16,6 +16,8 @@ import (
 // Retired is the result of Retire.
 type Retired struct {
 	Changes run.Ref `json:"changes,omitzero"` // the diff of the checkout; zero: none was made
+	// Found is what the note on disk says of the last message: a turn may have been given up without a process.
+	Found *session.Handed `json:"found,omitempty"`
 }
 
 // changesName is the name of the artifact that holds the last diff.
@@ -74,5 +76,6 @@ func (a *Activities) Retire(ctx context.Context, in session.Input) (Retired, err
 	if err := work.Remove(ctx); err != nil { // its mark first, so that no later call reads the half of it
 		return Retired{}, err
 	}
-	return Retired{Changes: ref}, git.RemoveTree(slot.Path() + "/checkout")
+	n, _ := loadNote(slot) // one that cannot be read holds up no retirement
+	return Retired{Changes: ref, Found: n.Last}, git.RemoveTree(slot.Path() + "/checkout")
 }

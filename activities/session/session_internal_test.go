@@ -62,6 +62,17 @@ func TestADamagedNoteStartsNoAgent(t *testing.T) {
 	}
 }
 
+// A sitting that is asked to end before its agent lives tells the note nevertheless: the turn in it may be given up.
+func TestASittingThatEndsBeforeItsAgentLivesTellsTheNote(t *testing.T) {
+	s := newSitting(t)
+	s.note.Last = &session.Handed{ID: "m1", Stage: session.Heard}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if res, err := s.unstartedResult(ctx, session.Unstarted, ""); err != nil || res.End != session.Ended || res.Found != s.note.Last {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 // accounting is an agent whose client keeps an account of its processes.
 type accounting struct {
 	agent.Adapter

@@ -29,8 +29,11 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 		return s.unstartedResult(ctx, session.Held, fmt.Sprintf("process %d of this host has the directory of the session: %v", holder, err))
 	}
 	defer release()
+	if s.note, err = loadNote(s.slot); err != nil {
+		return s.unstartedResult(ctx, session.Unstarted, err.Error())
+	}
 	if err := a.takePlace(ctx, s); err != nil {
-		return SitResult{End: session.Ended}, nil
+		return s.unstartedResult(ctx, session.Ended, err.Error())
 	}
 	defer a.givePlace(s)
 	closeTools, err := s.openTools(ctx)
@@ -61,7 +64,7 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 // request.
 func (s *sitting) unstartedResult(ctx context.Context, end session.End, reason string) (SitResult, error) {
 	if ctx.Err() != nil {
-		return SitResult{End: session.Ended}, nil
+		return SitResult{End: session.Ended, Found: s.note.Last}, nil
 	}
 	return SitResult{End: end, Reason: report.Summary(s.a.Redact.String(reason)), Found: s.note.Last}, nil
 }
@@ -74,13 +77,10 @@ func (s *sitting) holdDirectory(ctx context.Context) (release func(), holder int
 	return release, holder, err
 }
 
-// proveAndStart reads the note, proves that the agent does not run elsewhere, and starts it. After an error no
-// process is left; end is the word for it.
+// proveAndStart proves that the agent does not run elsewhere, and starts it. After an error no process is left; end is the
+// word for it.
 func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error) {
 	s.show(report.Progress{Doing: "starts the agent"})
-	if s.note, err = loadNote(s.slot); err != nil {
-		return session.Unstarted, err
-	}
 	if s.in.Fresh {
 		s.note.Agent, s.note.Rung, s.note.Turns = "", 0, 0
 		s.note.Own, s.note.Strayed, s.note.OwnMode, s.note.StrayedMode = "", false, "", false

@@ -44,8 +44,9 @@ type (
 		Epoch  int
 		End    End
 		Reason string
-		// Found is the end of the note on disk, as in Seated; nil if it is not known.
-		Found *Handed
+		// Found and Before are as in Seated. Found is nil if the note is not known.
+		Found  *Handed
+		Before bool
 	}
 	// TurnDropped ends a turn that was cut off, instead of going on with it.
 	TurnDropped struct{ By string }
@@ -62,8 +63,8 @@ type (
 	// StopAsked ends the sitting and withdraws the messages that wait. RetireAsked also ends the session.
 	StopAsked   struct{ By string }
 	RetireAsked struct{ By string }
-	// Retirement ends the session. No sitting may be left.
-	Retirement struct{}
+	// Retirement ends the session. No sitting may be left. Found is as in Seated.
+	Retirement struct{ Found *Handed }
 )
 
 func (Report) isEvent()        {}
@@ -142,7 +143,7 @@ func (f fold) apply(e Event) error {
 	case RetireAsked:
 		return f.stopSitting(e.By, true)
 	case Retirement:
-		return f.retireSession()
+		return f.retireSession(e)
 	}
 	return outOfTurn("unknown event %T", e)
 }
@@ -239,7 +240,11 @@ func (f fold) seated(e Seated) error {
 		f.Turn.Due = true // an open ask delays it
 		return nil
 	}
-	f.closeTurn(TurnEnded{Outcome: Unknown, Reason: "the worker ended while the message was handed over: the agent may have it"})
+	end := TurnEnded{Outcome: Unknown, Reason: "the worker ended while the message was handed over: the agent may have it"}
+	if !e.Before {
+		end.Usage = e.Found.Used
+	}
+	f.closeTurn(end)
 	return nil
 }
 
@@ -294,55 +299,6 @@ func (f fold) takePartBack() {
 	f.Turn.Parts--
 	f.Turn.Resumes--
 	f.Turn.Cut, f.Turn.Due = true, true
-}
-
-// isCounted reports whether the usage of a part of the turn, whose end the note tells, counts already.
-func (s *Snapshot) isCounted(end *TurnEnded) bool {
-	return end.Exhausted && s.Turn.Due || s.isOverrun(end)
-}
-
-// isOverrun reports whether the end is the last one that used up a budget.
-func (s *Snapshot) isOverrun(end *TurnEnded) bool {
-	return end.Exhausted && end.Answer == s.Overrun && end.Answer != run.Ref{}
-}
-
-// CountsOnce reports whether the note tells of usage that histories from before counted otherwise: twice, or never.
-func (s *Snapshot) CountsOnce(e Seated) bool {
-	t, found := s.Turn, e.Found
-	switch {
-	case found == nil:
-		return false
-	case t != nil && t.Cut && found.ID == t.ID:
-		return found.Stage == Closed && found.End != nil && s.isCounted(found.End)
-	}
-	return s.Unseen != "" && found.ID == s.Unseen
-}
-
-// giveTurnUp closes a turn whose process has not told its end. What it used since it was last told is counted when the
-// note on disk is.
-func (f fold) giveTurnUp(o Outcome, reason string) {
-	if !f.Turn.Due { // the note of one that is due has been told
-		f.Unseen = f.Turn.ID
-	}
-	f.closeTurn(TurnEnded{Outcome: o, Reason: reason, Usage: f.Turn.Spent})
-}
-
-// countUnseen counts what the note tells of the turn that was given up.
-func (f fold) countUnseen(found *Handed) {
-	i := slices.IndexFunc(f.Past, func(p Past) bool { return p.ID == f.Unseen })
-	if i < 0 || found == nil || found.ID != f.Unseen {
-		return
-	}
-	f.Unseen = ""
-	used := found.Used
-	if end := found.End; end != nil {
-		if f.isOverrun(end) {
-			return // of an earlier part
-		}
-		used = end.Usage
-	}
-	f.Usage = f.Usage.Add(used.Sub(f.Past[i].Usage))
-	f.Past[i].Usage = used
 }
 
 // turnEnded ends the turn. A turn that a used-up budget ended continues when the budget is raised.

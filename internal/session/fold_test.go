@@ -386,6 +386,7 @@ func TestStopEndsTheProcessAndRetireTheSession(t *testing.T) {
 func TestTheUsageOfATurnThatWasGivenUpCounts(t *testing.T) {
 	heard := &session.Handed{ID: "m1", Stage: session.Heard, Used: run.Usage{TotalTokens: 90}}
 	spent := &session.Handed{ID: "m1", Stage: session.Heard, Used: run.Usage{TotalTokens: 40}}
+	again := &session.Handed{ID: "m1", Stage: session.Begun, Used: spent.Used}
 	over := session.TurnEnded{ID: "m1", Outcome: session.Interrupted, Exhausted: true, Answer: run.Ref{Name: "turns/0001.1.md"}, Usage: run.Usage{TotalTokens: 90}}
 	closed := &session.Handed{ID: "m1", Stage: session.Closed, End: &over}
 	stop := func(l *life) { l.do(session.StopAsked{By: "ann"}) }
@@ -406,6 +407,7 @@ func TestTheUsageOfATurnThatWasGivenUpCounts(t *testing.T) {
 		{"the next sitting tells it", []func(*life){stop, ends(nil), seats(heard)}, 90},
 		{"no message came to the agent", []func(*life){stop, ends(&session.Handed{ID: "m0", Stage: session.Closed, End: &over}), seats(nil)}, 0},
 		{"a part before counts", []func(*life){ends(spent), func(l *life) { l.seat(spent).do(session.HandingBegun{}) }, stop, ends(heard), seats(heard)}, 90},
+		{"a later part that may not have come", []func(*life){ends(spent), func(l *life) { l.seat(spent).do(session.HandingBegun{}) }, ends(nil), seats(again)}, 40},
 		{"a part that used up the budget counts", []func(*life){overrun, stop, ends(closed), seats(closed)}, 90},
 		{"the next part did not come to the agent", []func(*life){overrun, func(l *life) {
 			l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "200"}}, session.HandingBegun{})
@@ -415,6 +417,7 @@ func TestTheUsageOfATurnThatWasGivenUpCounts(t *testing.T) {
 			l.do(l.DueSitting()).do(session.SittingEnded{Epoch: l.Epochs, End: session.Forgotten, Found: heard})
 		}}, 90},
 		{"retired", []func(*life){func(l *life) { l.do(session.RetireAsked{}) }, ends(heard)}, 90},
+		{"retired without an agent", []func(*life){ends(nil), func(l *life) { l.do(session.RetireAsked{}, session.Retirement{Found: heard}) }}, 90},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := atWork(t, func(in *session.Input) { in.MaxTokens = 60 })
@@ -474,6 +477,51 @@ func TestADeliverysTurnIsNoMessage(t *testing.T) {
 		t.Errorf("%+v", l.Snapshot)
 	}
 	l.refuse(session.DeliveryBegun{ID: "d3"})
+}
+
+// A delivery's turn that its process did not end is counted as the note tells.
+func TestTheUsageOfADeliveryCounts(t *testing.T) {
+	heard := &session.Handed{ID: "d1", Stage: session.Heard, Used: run.Usage{TotalTokens: 90}}
+	for _, tt := range []struct {
+		name    string
+		end     session.SittingEnded
+		seated  *session.Handed
+		used    int64
+		retires bool
+	}{
+		{"the end of the sitting tells it", session.SittingEnded{End: session.Ended, Found: heard}, heard, 90, false},
+		{"the next sitting tells it", session.SittingEnded{End: session.WasLost}, heard, 90, false},
+		{"it did not come to the agent", session.SittingEnded{End: session.WasLost}, nil, 0, false},
+		{"the retirement tells it", session.SittingEnded{End: session.Died}, heard, 90, true},
+		{"an older history", session.SittingEnded{End: session.Ended, Found: heard, Before: true}, heard, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLife(t).do(session.WakeAsked{}).seat(nil).do(session.DeliveryBegun{ID: "d1"})
+			tt.end.Epoch = l.Epochs
+			l.do(tt.end)
+			if tt.retires {
+				l.do(session.RetireAsked{}, session.Retirement{Found: tt.seated})
+			} else {
+				l.do(said("m1")).seat(tt.seated)
+			}
+			if l.Usage.TotalTokens != tt.used || l.Unseen != "" {
+				t.Errorf("used %d, waits for the usage of %q", l.Usage.TotalTokens, l.Unseen)
+			}
+		})
+	}
+}
+
+// Histories from before count nothing of a turn of which a later part may not have come to the agent.
+func TestWhatALaterPartMayNotHaveUsed(t *testing.T) {
+	l := atWork(t).lose(session.WasLost)
+	l.do(l.DueSitting())
+	seated := session.Seated{Queue: "own", Found: &session.Handed{ID: "m1", Stage: session.Begun, Used: run.Usage{TotalTokens: 40}}, Before: true}
+	if !l.CountsAll(seated) || l.CountsOnce(seated) {
+		t.Error("the note tells of nothing that was not counted")
+	}
+	if l.do(l.report(session.Report{Seated: &seated})); l.Usage.TotalTokens != 0 || l.Past[0].Outcome != session.Unknown {
+		t.Errorf("an older history counts %d, %+v", l.Usage.TotalTokens, l.Past)
+	}
 }
 
 // A used-up budget holds deliveries until it is raised. A person who answered with stop is not asked again by the session

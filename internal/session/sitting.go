@@ -35,6 +35,9 @@ func (f fold) sittingEnded(e SittingEnded) error {
 	}
 	if t := f.Turn; t != nil && t.Delivery {
 		f.Turn = nil // its own record says how far it came
+		if !e.Before {
+			f.Unseen = t.ID
+		}
 	}
 	if len(f.Asks) > 1 {
 		f.Asks = f.Asks[:1] // the agent makes the other calls again
@@ -106,10 +109,11 @@ func (f fold) stopSitting(by string, leave bool) error {
 	return nil
 }
 
-func (f fold) retireSession() error {
+func (f fold) retireSession(e Retirement) error {
 	if f.Sitting != nil || !f.Leave {
 		return outOfTurn("the session lives")
 	}
+	f.countUnseen(e.Found)
 	f.setState(Retired, f.Reason)
 	return nil
 }

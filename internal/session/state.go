@@ -166,7 +166,7 @@ type Snapshot struct {
 	// Overrun is the answer of the part of a turn that used up a budget last. Its usage counts, and the note on disk tells
 	// of it until the next part is handed over.
 	Overrun run.Ref `json:"overrun,omitzero"`
-	// Unseen is the message whose turn was closed before its process told all that it used; empty: none.
+	// Unseen is the message or the delivery whose turn was closed before its process told all that it used; empty: none.
 	Unseen string `json:"unseen,omitempty"`
 	Past   []Past `json:"past,omitempty"` // the oldest first
 

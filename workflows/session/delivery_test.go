@@ -267,6 +267,20 @@ var deliveryPaths = []path{
 			t.Errorf("the agent got it %d times", n)
 		}
 	}},
+	{"delivery-stopped-in-its-turn", nil, func(t *testing.T, s *stage) {
+		s.begin(reader)
+		s.enqueue(parcel("b-1", reading))
+		s.await("spends on b-1", func(session.Snapshot) bool {
+			b, _ := s.runs.Session(string(s.id)).Note()
+			return strings.Contains(string(b), `"used":{"`)
+		})
+		s.must(sessionflow.StopUpdate, sessionflow.By{})
+		s.waitsForPerson()
+		if snap := s.awaitState(session.Asleep); snap.Usage.TotalTokens == 0 || snap.Unseen != "" {
+			t.Errorf("used %+v, waits for the usage of %q", snap.Usage, snap.Unseen)
+		}
+		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Unconfirmed, By: "ann"})
+	}},
 	{"delivery-lost-with-its-agent", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
 		s.enqueue(parcel("b-1", "[[say:working]][[slow:600]]"))

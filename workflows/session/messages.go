@@ -113,8 +113,12 @@ func (r *runner) drainReports(ctx workflow.Context) {
 		if !r.reports.ReceiveAsync(&rep) {
 			return
 		}
-		if rep.Seated != nil && r.s.CountsOnce(*rep.Seated) {
+		switch {
+		case rep.Seated == nil:
+		case r.s.CountsOnce(*rep.Seated):
 			rep.Seated.Before = !countsUsageOnce(ctx)
+		case r.s.CountsAll(*rep.Seated):
+			rep.Seated.Before = !countsAllUsage(ctx)
 		}
 		switch {
 		case !r.applyEvent(ctx, rep):
@@ -133,6 +137,12 @@ func (r *runner) drainReports(ctx workflow.Context) {
 // no process told of it was not counted.
 func countsUsageOnce(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "count-usage-once", workflow.DefaultVersion, 1) == 1
+}
+
+// countsAllUsage reports whether usage counts that is told of a delivery when its turn is over, and of the earlier parts of
+// a turn when a later one may not have come to the agent. Before, it was lost.
+func countsAllUsage(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "count-all-usage", workflow.DefaultVersion, 1) == 1
 }
 
 func (r *runner) taken(id string) Taken { return Taken{Session: r.s.Input.ID, ID: id} }

@@ -117,6 +117,20 @@ var paths = []path{
 			t.Errorf("%d starts", n)
 		}
 	}},
+	{"is-lost-in-a-later-part", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{})
+		s.say("m1", `[[tool:read {"path":"a.txt"}]][[hang:2]][[say:read it]]`)
+		s.spends("m1")
+		s.lose("Sit")
+		s.await("continues m1", func(snap session.Snapshot) bool {
+			b, _ := s.runs.Session(string(s.id)).Note()
+			return snap.Turn != nil && snap.Turn.Parts == 1 && strings.Contains(string(b), `"part":1`)
+		})
+		s.lose("Sit")
+		if p := s.answer("m1", session.Unknown, ""); p.Usage.TotalTokens == 0 || s.state().Usage != p.Usage {
+			t.Errorf("used %+v, %+v in all", p.Usage, s.state().Usage)
+		}
+	}},
 	{"is-lost-while-idle", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
 		s.say("m1", "[[say:one]]")
@@ -254,6 +268,17 @@ var paths = []path{
 		s.answer("m2", session.Completed, "two")
 		if snap := s.state(); snap.Doubt == nil || snap.Usage.TotalTokens <= 3000 {
 			t.Errorf("used %d, asks %+v", snap.Usage.TotalTokens, snap.Doubt)
+		}
+	}},
+	{"is-retired-while-foreign", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{})
+		s.say("m1", reading)
+		s.spends("m1")
+		s.foreign.Store(true)
+		s.lose("Sit")
+		s.awaitState(session.Foreign)
+		if res, _ := s.retire(); res.Usage.TotalTokens == 0 {
+			t.Error("the turn that was given up is not counted")
 		}
 	}},
 	{"is-foreign", nil, func(t *testing.T, s *stage) {

@@ -35,6 +35,9 @@ func (r *runner) startSitting(ctx workflow.Context) {
 		r.drainReports(ctx)
 		e := endOf(epoch, res, err)
 		closed()
+		if t := r.s.Turn; t != nil && t.Delivery {
+			e.Before = !countsAllUsage(ctx)
+		}
 		r.detachSitting(e)
 		r.applyEvent(ctx, e)
 	})
@@ -173,8 +176,8 @@ func (r *runner) retireSession(ctx workflow.Context) error {
 	if err != nil {
 		r.log.Error("checkout left behind", "error", err)
 	}
+	r.applyEvent(ctx, session.Retirement{Found: kept.Found})
 	r.result = Result{ID: r.s.Input.ID, Usage: r.s.Usage, Changes: kept.Changes, Reason: r.s.Reason}
-	r.applyEvent(ctx, session.Retirement{})
 	return nil
 }
 

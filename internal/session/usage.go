@@ -1,0 +1,67 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// isCounted reports whether the usage of a part of the turn, whose end the note tells, counts already.
+func (s *Snapshot) isCounted(end *TurnEnded) bool {
+	return end.Exhausted && s.Turn.Due || s.isOverrun(end)
+}
+
+// isOverrun reports whether the end is the last one that used up a budget.
+func (s *Snapshot) isOverrun(end *TurnEnded) bool {
+	return end.Exhausted && end.Answer == s.Overrun && end.Answer != run.Ref{}
+}
+
+// CountsOnce reports whether the note tells of usage that histories from before counted otherwise: twice, or never.
+func (s *Snapshot) CountsOnce(e Seated) bool {
+	t, found := s.Turn, e.Found
+	switch {
+	case found == nil:
+		return false
+	case t != nil && t.Cut && found.ID == t.ID:
+		return found.Stage == Closed && found.End != nil && s.isCounted(found.End)
+	}
+	return s.Unseen != "" && found.ID == s.Unseen
+}
+
+// CountsAll reports whether the note tells of usage that histories from before never counted: of the parts of a turn before
+// the one that was being handed over.
+func (s *Snapshot) CountsAll(e Seated) bool {
+	t, found := s.Turn, e.Found
+	return t != nil && t.Cut && found != nil && found.ID == t.ID && found.Stage == Begun && found.Used != run.Usage{}
+}
+
+// giveTurnUp closes a turn whose process has not told its end. What it used since it was last told is counted when the
+// note on disk is.
+func (f fold) giveTurnUp(o Outcome, reason string) {
+	if !f.Turn.Due { // the note of one that is due has been told
+		f.Unseen = f.Turn.ID
+	}
+	f.closeTurn(TurnEnded{Outcome: o, Reason: reason, Usage: f.Turn.Spent})
+}
+
+// countUnseen counts what the note tells of the turn that was given up, a message's or a delivery's.
+func (f fold) countUnseen(found *Handed) {
+	if f.Unseen == "" || found == nil || found.ID != f.Unseen {
+		return
+	}
+	f.Unseen = ""
+	used := found.Used
+	if end := found.End; end != nil {
+		if f.isOverrun(end) {
+			return // of an earlier part
+		}
+		used = end.Usage
+	}
+	i := slices.IndexFunc(f.Past, func(p Past) bool { return p.ID == found.ID })
+	if i < 0 { // a delivery's, of which nothing counts yet
+		f.Usage = f.Usage.Add(used)
+		return
+	}
+	f.Usage = f.Usage.Add(used.Sub(f.Past[i].Usage))
+	f.Past[i].Usage = used
+}
