@@ -97,8 +97,8 @@ func (c *cli) tellLoosened(name string, v settings.Value) {
 // providers of single roles.
 var byProvider = []string{"planner", "developer", "fixer", "attempts"}
 
-// fillFlags sets the flags that are not set by the sources, of which the first has the last word; fillWords sets those of
-// agentWords. A provider for all roles stands above the settings of byProvider in all later sources.
+// fillFlags sets the flags that are not set by the sources, of which the first has the last word. It leaves
+// agentWords to fillWords. A provider for all roles stands above the settings of byProvider in all later sources.
 func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, error) {
 	origins := map[string]run.Origin{}
 	for _, name := range settings.Names() {

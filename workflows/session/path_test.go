@@ -355,24 +355,6 @@ var paths = []path{
 	}},
 }
 
-// heard waits until the agent works on the message and is heard.
-func (s *stage) heard(message string) {
-	s.t.Helper()
-	s.await("hears "+message, func(snap session.Snapshot) bool {
-		b, _ := s.runs.Session(string(s.id)).Note()
-		return snap.Turn != nil && snap.Turn.ID == message && strings.Contains(string(b), `"stage":"heard"`)
-	})
-}
-
-// spends waits until the agent works on the message and has told what that uses.
-func (s *stage) spends(message string) {
-	s.t.Helper()
-	s.await("spends on "+message, func(snap session.Snapshot) bool {
-		b, _ := s.runs.Session(string(s.id)).Note()
-		return snap.Turn != nil && snap.Turn.ID == message && strings.Contains(string(b), `"used":{"`)
-	})
-}
-
 // chosen returns the choices of model and mode by which the agent was started.
 func (s *stage) chosen() string {
 	var chosen []string

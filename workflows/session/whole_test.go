@@ -174,6 +174,24 @@ func (s *stage) answer(message string, outcome session.Outcome, gist string) ses
 	return p
 }
 
+// heard waits until the agent works on the message and is heard.
+func (s *stage) heard(message string) {
+	s.t.Helper()
+	s.await("hears "+message, func(snap session.Snapshot) bool {
+		b, _ := s.runs.Session(string(s.id)).Note()
+		return snap.Turn != nil && snap.Turn.ID == message && strings.Contains(string(b), `"stage":"heard"`)
+	})
+}
+
+// spends waits until the agent works on the message and has told what that uses.
+func (s *stage) spends(message string) {
+	s.t.Helper()
+	s.await("spends on "+message, func(snap session.Snapshot) bool {
+		b, _ := s.runs.Session(string(s.id)).Note()
+		return snap.Turn != nil && snap.Turn.ID == message && strings.Contains(string(b), `"used":{"`)
+	})
+}
+
 func (s *stage) awaitState(state session.State) session.Snapshot {
 	s.t.Helper()
 	return s.await("is "+string(state), func(snap session.Snapshot) bool { return snap.State == state })
