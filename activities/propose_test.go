@@ -48,6 +48,22 @@ func TestRisksAreTheGatekeepers(t *testing.T) {
 	}
 }
 
+// Many harmless reasons hide no other one: reasons in contents come first, and the number of those left out is told.
+func TestManyRisksHideNone(t *testing.T) {
+	s := newFixture(t)
+	var diff strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&diff, "--- /dev/null\n+++ b/p%02d/package.json\n@@ -0,0 +1 @@\n+{}\n", i)
+	}
+	diff.WriteString("--- /dev/null\n+++ b/zz.go\n@@ -0,0 +1 @@\n+if a {\u2066// }\n")
+	risks := strings.Join(s.propose(patching(diff.String())).Proposal.Risks, "\n")
+	for _, want := range []string{"direction of text", "p18/package.json", "and 11 more reasons"} {
+		if !strings.Contains(risks, want) {
+			t.Errorf("the risks lack %q:\n%s", want, risks)
+		}
+	}
+}
+
 func TestAnswersThatAreNoPatch(t *testing.T) {
 	for _, tc := range []struct {
 		name, answer string

@@ -158,7 +158,7 @@ func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards
 	for _, r := range change.Sensitive {
 		facts.Sensitive = append(facts.Sensitive, fmt.Sprintf("%s: %s", display.Line(r.Path), r.Reason))
 	}
-	p.Risks = clipAll(gate.FindRisks(facts))
+	p.Risks = clipEach(gate.FindRisks(facts)) // it bounds their number, and says how many it leaves out
 	for _, r := range change.Repairs {
 		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", display.Line(r.Path), r.Hunk, r.Kind, r.Detail))
 	}
@@ -270,8 +270,10 @@ func headline(text string) string {
 	return ""
 }
 
-func clipAll(list []string) []string {
-	list = slices.Clone(list[:min(len(list), maxList)])
+func clipAll(list []string) []string { return clipEach(list[:min(len(list), maxList)]) }
+
+func clipEach(list []string) []string {
+	list = slices.Clone(list)
 	for i := range list {
 		list[i] = report.Summary(list[i])
 	}

@@ -10,10 +10,11 @@ import (
 )
 
 // sensitiveReasons returns the reasons for which files need a person's approval under every policy but
-// never. there reports whether the tree has something at a path.
+// never. there reports whether the tree has something at a path. The reasons in modes and contents come first: who
+// shows the list cuts it at its end.
 func sensitiveReasons(files []FileChange, there func(string) bool) []Reason {
 	bare := bareRepositories(files, there)
-	var reasons []Reason
+	var inside, names []Reason
 	for _, f := range files {
 		for _, name := range []string{f.Path, f.OldPath} {
 			if name == "" {
@@ -21,15 +22,15 @@ func sensitiveReasons(files []FileChange, there func(string) bool) []Reason {
 			}
 			for _, why := range []string{guardedAs(name), misreadName(name), bare(name)} {
 				if why != "" {
-					reasons = append(reasons, Reason{Path: name, Reason: why})
+					names = append(names, Reason{Path: name, Reason: why})
 				}
 			}
 		}
 		if why := sensitiveFile(f); why != "" {
-			reasons = append(reasons, Reason{Path: f.Path, Reason: why})
+			inside = append(inside, Reason{Path: f.Path, Reason: why})
 		}
 	}
-	return reasons
+	return append(inside, names...)
 }
 
 // misreadName returns how a command that is given the name may misread it, or "".
