@@ -15,11 +15,12 @@ var (
 		"plugins/", "routines/", "rules/", "skills/", "workflows/",
 	}
 	codexFixed = []string{
-		"config.toml", "managed_config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "packages/", "plugins/", "prompts/", "rules/", "skills/", "themes/",
+		"config.toml", ".env", "managed_config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "packages/", "plugins/", "prompts/", "rules/",
+		"skills/", "themes/",
 	}
 	piFixed = []string{
-		"settings.json", "models.json", "keybindings.json", "trust.json", "AGENTS.md", "SYSTEM.md", "bin/", "extensions/", "git/", "npm/", "prompts/", "skills/",
-		"themes/", "tools/",
+		"settings.json", "models.json", "keybindings.json", "trust.json", "AGENTS.md", "SYSTEM.md", "APPEND_SYSTEM.md", "bin/", "extensions/", "git/", "npm/",
+		"prompts/", "skills/", "themes/", "tools/",
 		// The registry of sessions: its records, mail and markers decide whom others believe and wake.
 		"meta-mailbox/", "meta-receivers/", "meta-senders/", "meta-sessions/",
 	}
