@@ -50,6 +50,15 @@ func (e *events) next() string {
 	return "the end"
 }
 
+// awaitFollower waits until one follower of the run has begun, and fails if there are more.
+func (e *engine) awaitFollower(t *testing.T) {
+	t.Helper()
+	eventually.Holds(t, "the run is followed", func() bool { return e.followed() > 0 })
+	if n := e.followed(); n != 1 {
+		t.Errorf("%d followers of one run", n)
+	}
+}
+
 func (e *engine) followed() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,6 +75,7 @@ func TestAStreamTellsOfChanges(t *testing.T) {
 			t.Errorf("stream %d begins with %q, %d", i, got, stream.code)
 		}
 	}
+	s.engine.awaitFollower(t) // a real one tells what was before it, too
 	for range 3 {
 		if err := s.engine.NoteOnce(t.Context(), runID, "", run.Note{Text: "use tabs"}); err != nil {
 			t.Fatal(err)
@@ -108,9 +118,7 @@ func TestManyStreams(t *testing.T) {
 			t.Errorf("one more is answered with %d", over.code)
 		}
 	}
-	if n := s.engine.followed(); n != 1 {
-		t.Errorf("%d followers of one run", n)
-	}
+	s.engine.awaitFollower(t)
 	if r := v.get("/runs/r1"); r.code != http.StatusOK {
 		t.Errorf("the page: %d", r.code)
 	}
