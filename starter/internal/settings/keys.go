@@ -186,7 +186,7 @@ func foreignProvider(value string) string {
 		if slices.Contains(knownACP, spec.String()) {
 			return ""
 		}
-		return "runs a program of somebody's choice as the provider"
+		return "runs a program of somebody's choice, or an agent that obeys a repository's own settings"
 	case catalog.Replay:
 		return "takes answers from a directory of somebody's choice"
 	case catalog.OpenClaw:
