@@ -57,7 +57,7 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 		userPath, _ := a.env("PATH")
 		return shareCaches(a.runs.Cache(in.Repository.Path), kit, userPath), nil
 	}
-	s := &shelter{cache: filepath.Join(at.layers, "cache"), set: kit.Env, inside: box.Spec{Read: kit.Read}}
+	s := &shelter{cache: at.cache(), set: kit.Env, inside: box.Spec{Read: kit.Read}}
 	if len(kit.Path) > 0 {
 		path, _ := a.env("PATH")
 		s.set["PATH"] = strings.Join(append(slices.Clone(kit.Path), path), string(filepath.ListSeparator))
@@ -82,7 +82,7 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 		if b.Overlays() {
 			repository = layer.At(a.runs.Layers(in.Repository.Path), flatName(c.Name))
 		}
-		if err := s.addCache(c, at.layers, repository); err != nil {
+		if err := s.addCache(c, at.private(), repository); err != nil {
 			return nil, fmt.Errorf("cache %s of the checks: %w", c.Name, err)
 		}
 	}
@@ -127,7 +127,7 @@ func (s *shelter) addCache(c toolchain.Cache, layers string, repository layer.La
 		if err != nil {
 			return err
 		}
-		private := filepath.Join(layers, "layers", flatName(c.Name))
+		private := filepath.Join(layers, flatName(c.Name))
 		o := box.Overlay{Lower: c.Dir, Above: below, Upper: filepath.Join(private, "upper"), Work: filepath.Join(private, "work"), Target: own}
 		if c.Dir == "" {
 			o.Lower, o.Above = below, ""
@@ -162,18 +162,6 @@ func (s *shelter) setVariables(c toolchain.Cache, at string) {
 	}
 }
 
-// runsOwn is a file beside the layers of a run, where no box shows it. It says that checks have run there on
-// what the run has made.
-const runsOwn = "runs-own"
-
-// markRunsOwn notes, before checks begin, that they run on what the run has made.
-func markRunsOwn(at place) error {
-	if err := os.MkdirAll(at.layers, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(at.layers, runsOwn), nil, 0o600)
-}
-
 // keepBuilt keeps what checks on the run's base commit have built and downloaded, for all later runs on the
 // repository, if the user has that commit in his own checkout: HEAD is it, or comes from it. What such checks
 // leave in a cache is then what the user's own tests could have left there. Checks on anything that a run has
@@ -184,7 +172,7 @@ func (a *Activities) keepBuilt(ctx context.Context, in CheckInput, s *shelter, a
 	if in.CacheReadOnly {
 		return
 	}
-	if _, err := os.Lstat(filepath.Join(at.layers, runsOwn)); !errors.Is(err, fs.ErrNotExist) || in.Commit != in.Repository.Base || len(s.kept) == 0 {
+	if own, err := at.isRunsOwn(); err != nil || own || in.Commit != in.Repository.Base || len(s.kept) == 0 {
 		return
 	}
 	_, err := git.Repo{Dir: in.Repository.Path}.Run(ctx, "merge-base", "--is-ancestor", string(in.Commit), "HEAD")

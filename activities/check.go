@@ -95,11 +95,14 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	if err != nil {
 		return Judgement{}, err
 	}
+	at := placeIn(a.runs.Scratch(in.RunID), w.Dir(), w.WorkDir())
+	at.exact = true
+	if err := at.renew(ctx, w); err != nil {
+		return Judgement{}, err
+	}
 	if err := w.Sync(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}
-	scratch := a.runs.Scratch(in.RunID)
-	at := place{top: w.Dir(), dir: w.WorkDir(), home: filepath.Join(scratch, "home"), layers: filepath.Join(scratch, "built"), exact: true}
 	checked, e, out, err := a.runChecks(ctx, in, at, show)
 	if err != nil {
 		return Judgement{}, err
@@ -128,13 +131,6 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	return out, err
 }
 
-// place is where checks run: the top of a work tree that was just made, the directory in it that they
-// run in, their home, and the directory of what they build in the box.
-type place struct {
-	top, dir, home, layers string
-	exact                  bool // the tree holds the files of the commit alone
-}
-
 // runChecks runs the checks in a place, and in the box unless run and worker say off. Git reads the
 // objects there that the tree borrows. It starts nothing that the sandbox does not admit.
 func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, show func(report.Progress)) (check.Report, Evaluation, Judgement, error) {
@@ -159,7 +155,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 		a.keepBuilt(ctx, in, s, at)
 	}()
 	if !at.exact || in.Commit != in.Repository.Base {
-		if err := markRunsOwn(at); err != nil {
+		if err := at.markRunsOwn(); err != nil {
 			return check.Report{}, Evaluation{}, Judgement{}, err
 		}
 	}
@@ -228,7 +224,7 @@ func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(report
 	if err := git.RemoveTree(own); err != nil {
 		return Judgement{}, err
 	}
-	at := place{top: tree.Top(), dir: tree.WorkDir(), home: filepath.Join(own, "home"), layers: filepath.Join(own, "built")}
+	at := placeIn(own, tree.Top(), tree.WorkDir())
 	_, e, out, err := a.runChecks(ctx, in.CheckInput, at, show)
 	if err != nil {
 		return Judgement{}, err

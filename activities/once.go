@@ -39,7 +39,8 @@ func CheckOnce(ctx context.Context, a *Activities, in CheckInput, show func(doin
 	if err := tree.Make(ctx, in.Commit); err != nil {
 		return check.Report{}, err
 	}
-	at := place{top: tree.Top(), dir: tree.WorkDir(), home: filepath.Join(own, "home"), layers: filepath.Join(own, "built"), exact: true}
+	at := placeIn(own, tree.Top(), tree.WorkDir())
+	at.exact = true
 	checked, _, _, err := a.runChecks(ctx, in, at, func(p report.Progress) { show(p.Doing) })
 	return checked, err
 }

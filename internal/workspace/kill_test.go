@@ -86,6 +86,12 @@ func finish(ctx context.Context, spec workspace.Spec) (run.Commit, error) {
 	if err := w.Sync(ctx, c); err != nil {
 		return "", err
 	}
+	if err := w.Clear(ctx); err != nil {
+		return "", err
+	}
+	if err := w.Sync(ctx, c); err != nil {
+		return "", err
+	}
 	return c, w.Remove(ctx)
 }
 
@@ -112,7 +118,7 @@ var points = []string{
 	"workspace.before-sync", "workspace.mid-sync", "workspace.before-repository", "workspace.mid-repository", "workspace.after-sync",
 	"workspace.before-objects", "workspace.after-objects",
 	"workspace.before-update-ref", "workspace.ref-locked", "workspace.ref-logged", "workspace.after-update-ref",
-	"workspace.before-remove", "workspace.mid-erase", "workspace.after-remove",
+	"workspace.before-clear", "workspace.after-clear", "workspace.before-remove", "workspace.mid-erase", "workspace.after-remove",
 }
 
 // A worker that is killed at any point, and then once more at the next time it gets there,

@@ -89,6 +89,22 @@ func (w *Workspace) Remove(ctx context.Context) error {
 	return nil
 }
 
+// Clear removes the work tree, with the ignored files that Sync leaves in it. Branch and records stay, and Sync
+// makes the tree anew.
+func (w *Workspace) Clear(ctx context.Context) error {
+	held, err := w.lockForChange(ctx)
+	if err != nil {
+		return fmt.Errorf("clear work tree: %w", err)
+	}
+	defer w.unlock(held)
+	failpoint.Hit("workspace.before-clear")
+	if err := git.RemoveTree(w.spec.Dir); err != nil {
+		return fmt.Errorf("clear work tree: %w", err)
+	}
+	failpoint.Hit("workspace.after-clear")
+	return nil
+}
+
 // Discard removes a workspace whose repository no longer exists. It fails only when a directory
 // cannot be removed.
 func Discard(dir string) error {

@@ -202,6 +202,27 @@ func TestMend(t *testing.T) {
 	}
 }
 
+// A cleared tree keeps nothing that a check has left, whatever it has left, and the branch stays.
+func TestClear(t *testing.T) {
+	for _, tt := range damage {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, spec, w := prepared(t)
+			c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+			must(t, err)
+			must(t, w.Sync(t.Context(), c))
+			tt.do(t, w, spec.Dir+".shadow")
+			must(t, w.Clear(t.Context()))
+			must(t, w.Clear(t.Context()))
+			must(t, w.Sync(t.Context(), c))
+			wantTree(t, w.Dir(), editedTree)
+			if at, err := w.Head(t.Context()); err != nil || at != c {
+				t.Errorf("the branch is at %s, %v; want %s", at, err, c)
+			}
+		})
+	}
+}
+
 // Links that a check planted are removed; what they point to is left alone.
 func TestSyncFollowsNoLink(t *testing.T) {
 	for name, plant := range map[string]func(t *testing.T, dir, outside string){
