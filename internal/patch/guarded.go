@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// guardedNames lists the names whose change needs a person's approval. Each row has a description, to be read after a
-// name and a colon. The first row that matches a name describes it.
+// guardRow is a description and the names that have it. The description is to be read after a name and a colon.
 //
 // A pattern is the name of a file in any directory. With a slash at its end it is a directory and stands for
 // everything below it. With slashes before that it is a name and the directories that lead to it. Each part is
 // a pattern of path.Match. Letter case does not count.
-var guardedNames = []struct{ what, patterns string }{
-	{"changes how git treats the repository", `.gitattributes .gitmodules .gitconfig .lfsconfig`},
+type guardRow struct{ what, patterns string }
 
-	// Everything below a directory of an agent belongs to the agent, whatever its name.
+// agentNames lists the names whose change needs a person's approval because coding agents follow what has the name, or
+// load programs from it. Everything below a directory of an agent belongs to the agent, whatever its name. A pattern
+// has one part and does not begin with a star: see FollowedByAgents.
+var agentNames = []guardRow{
 	{"Claude Code runs what it names, or follows it", `.claude/ .claude.json .claude-plugin/ claude.md claude.local.md`},
 	{"Codex runs what it names, or follows it", `.codex/ codex.md`},
 	{"loaded as a program by Gemini CLI, or followed by it", `.gemini/ gemini.md`},
@@ -29,8 +30,14 @@ var guardedNames = []struct{ what, patterns string }{
 		.cline/ .roo/ .roomodes .kilocode/ .kilo/ .kilocodemodes .continue/ .continuerc.json .amp/ .goose/ .junie/ .kiro/ .augment/ .trae/ .qwen/ crush.json .crush.json .crush/ .factory/
 		.openhands/ .amazonq/ .devin/ .tabnine/ .cody/ .sourcegraph/ .plandex/ .serena/ .grok/ .iflow/ .codebuddy/ firebender.json .firebender/ .hermes/ .letta/ .mux/ .specify/ .taskmaster/ .copilot/`},
 	{"lets agents start programs", `.mcp.json mcp.json .mcp/ mcp.y*ml`},
-	{"instructions that agents follow", `agents.md agents.override.md agent.md .agents/ .agent/ copilot-instructions.md skill.md .rules qwen.md crush.md iflow.md codebuddy.md warp.md grok.md
+	{"instructions that agents follow", `agents.md agents.override.md agent.md .agents/ .agent/ copilot-instructions.md skill.md .rules qwen.md crush.md context.md iflow.md codebuddy.md warp.md grok.md
 		.clinerules .clinerules/ .roorules* .goosehints .augment-guidelines .openhands_instructions .voidrules .continuerules`},
+}
+
+// guardedNames lists the other names whose change needs a person's approval. The first row that matches a name
+// describes it, after agentNames.
+var guardedNames = []guardRow{
+	{"changes how git treats the repository", `.gitattributes .gitmodules .gitconfig .lfsconfig`},
 
 	{"may be run as a git hook", `
 		hooks/ .githooks/ githooks/ .git-hooks/ git-hooks/ .husky/ .huskyrc .huskyrc.* husky.config.* .cargo-husky/
@@ -122,12 +129,15 @@ type guard struct {
 	what  string
 }
 
-var guards = compileGuards()
+var (
+	agentGuards = compileGuards(agentNames)
+	guards      = slices.Concat(agentGuards, compileGuards(guardedNames))
+)
 
-// compileGuards parses the patterns of guardedNames.
-func compileGuards() []guard {
+// compileGuards parses the patterns of rows.
+func compileGuards(rows []guardRow) []guard {
 	var all []guard
-	for _, row := range guardedNames {
+	for _, row := range rows {
 		for _, pattern := range strings.Fields(row.patterns) {
 			name, dir := strings.CutSuffix(foldCase(pattern), "/")
 			all = append(all, guard{strings.Split(name, "/"), dir, row.what})
@@ -144,6 +154,13 @@ func guardedAs(name string) string {
 		return ""
 	}
 	return guards[i].what
+}
+
+// FollowedByAgents reports whether agents follow, or load, a file or a directory for its name, wherever it lies. A name
+// with any text put before it is another one: no agent follows it.
+func FollowedByAgents(name string) bool {
+	parts := []string{foldCase(name)}
+	return slices.ContainsFunc(agentGuards, func(g guard) bool { return g.matchesParts(parts) })
 }
 
 // coversName reports whether g matches the name with these parts.

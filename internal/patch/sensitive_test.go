@@ -34,7 +34,7 @@ func TestNamesThatNeedAPerson(t *testing.T) {
 		"Cursor":                          ".cursor/mcp.json .cursorrules",
 		"Windsurf":                        ".windsurfrules .windsurf/rules/x.md",
 		"lets agents start programs":      ".mcp.json mcp.json",
-		"instructions that agents follow": "AGENTS.md web/AGENTS.md .clinerules .clinerules/x.md .goosehints .augment-guidelines .agents/skills/x/SKILL.md QWEN.md copilot-instructions.md",
+		"instructions that agents follow": "AGENTS.md web/AGENTS.md .clinerules .clinerules/x.md .goosehints .augment-guidelines .agents/skills/x/SKILL.md QWEN.md web/CONTEXT.md copilot-instructions.md",
 		"configures an agent":             ".continue/config.yaml .roo/mcp.json .kilocode/x .amp/settings.json .kiro/hooks/x .junie/guidelines.md .crush.json crush.json .factory/x .openhands/setup.sh .amazonq/x .qwen/settings.json .goose/x .serena/project.yml",
 		"whenever Python starts":          "sitecustomize.py usercustomize.py evil.pth lib/x.pth",
 		"the environment that commands run in": `.envrc mise.toml .mise.toml .mise/tasks/x .config/mise/config.toml .tool-versions .nvmrc .python-version .ruby-version .sdkmanrc flake.nix flake.lock shell.nix default.nix devenv.nix

@@ -27,7 +27,8 @@ import (
 // names and contents of the files.
 type fakeSite struct {
 	dir   string
-	unfit map[string]string // files that no patch can carry, and why
+	unfit map[string]string      // files that no patch can carry, and why
+	make  func(dir string) error // writes the files of a new checkout; nil: it has none
 
 	mu     sync.Mutex
 	note   []byte
@@ -76,7 +77,14 @@ func (s *fakeSite) Checkout(_ context.Context, keep bool) (provider.Checkout, er
 			return provider.Checkout{}, err
 		}
 	}
-	return provider.Checkout{Dir: s.dir}, os.MkdirAll(s.dir, 0o700)
+	_, err := os.Stat(s.dir)
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return provider.Checkout{}, err
+	}
+	if err != nil && s.make != nil {
+		return provider.Checkout{Dir: s.dir}, s.make(s.dir)
+	}
+	return provider.Checkout{Dir: s.dir}, nil
 }
 
 func (s *fakeSite) Changes(context.Context) ([]byte, error) {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,16 @@ func (c *activeCall) beginWork(ctx context.Context) error {
 	case cutOff && c.note.Call == c.req.Call && c.note.Heard:
 		return c.sendPrompt(ctx, conduct.ResumePrompt("end with the answer that the task asks for", c.note.awaitedPermit(c.req.Work.Permits)))
 	}
-	return c.sendPrompt(ctx, taskPrompt(c.req.Prompt))
+	return c.sendTask(ctx)
+}
+
+// sendTask begins the turn with the whole task.
+func (c *activeCall) sendTask(ctx context.Context) error {
+	text := taskPrompt(c.req.Prompt)
+	if c.req.Role == run.Evaluator {
+		text += "\n" + renamedNote
+	}
+	return c.sendPrompt(ctx, text)
 }
 
 // startOver sends the work to a new session because the old one cannot take it.
@@ -52,7 +62,7 @@ func (c *activeCall) startOver(ctx context.Context) error {
 	if err := c.startAgent(ctx, false); err != nil {
 		return err
 	}
-	return c.sendPrompt(ctx, taskPrompt(c.req.Prompt))
+	return c.sendTask(ctx)
 }
 
 // answerAnew sends the work to a new session and waits for the answer.
@@ -67,6 +77,11 @@ func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 	at, err := c.req.Work.Site.Checkout(ctx, keep)
 	if err != nil {
 		return err
+	}
+	if c.req.Role == run.Evaluator {
+		if err := renameInstructions(cmp.Or(at.Top, at.Dir)); err != nil {
+			return err
+		}
 	}
 	o, err := c.withOptions(agent.Options{
 		Dir: at.Dir, Top: at.Top, Objects: at.Objects, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
