@@ -198,6 +198,8 @@ type Options struct {
 	// configuration as well. They may act in the user's name, and no sandbox of
 	// the session bounds them.
 	UserServers bool
+	// NoMemory keeps what the client noted in earlier sessions out of this one. Each session of the user can write it.
+	NoMemory bool
 
 	// MaxOutputTokens bounds one answer of the model; zero leaves the bound to the
 	// agent. See AnswerTokens.

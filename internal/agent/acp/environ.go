@@ -41,6 +41,9 @@ func (a *adapter) agentEnviron(o agent.Options) []string {
 	if o.Sandbox != agent.FullAccess {
 		extra[permissionVariable] = permissionRules
 	}
+	if o.NoMemory {
+		extra[child.ForgetVariable] = "1"
+	}
 	maps.Copy(extra, child.ParseEnviron(o.Env))
 	return child.BuildEnviron(child.ParseEnviron(a.Environ), slices.Concat(passedNames, a.Allow), passedPrefixes, extra)
 }

@@ -16,8 +16,8 @@ func TestTheEnvironmentIsTheListedNames(t *testing.T) {
 		"MINE=1", "OPENAI_API_KEY=o", "OPENCODE_CONFIG=/o", "PATH=/usr/bin:/bin", "TERM=xterm", "TMPDIR=/tmp", "USER=u", "XDG_DATA_HOME=/x",
 	}
 	ours := append([]string{"AWS_SECRET_ACCESS_KEY=s", "LD_PRELOAD=/x.so", "NODE_OPTIONS=--inspect", "GITHUB_TOKEN=t"}, kept...)
-	got := environment(t, ours, agent.Options{Sandbox: agent.FullAccess, Env: []string{"HOME=/other", "EXTRA=2"}})
-	want := append(slices.Clone(kept), "EXTRA=2", "OPENCODE_DISABLE_PROJECT_CONFIG=1")
+	got := environment(t, ours, agent.Options{Sandbox: agent.FullAccess, NoMemory: true, Env: []string{"HOME=/other", "EXTRA=2"}})
+	want := append(slices.Clone(kept), "EXTRA=2", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1")
 	want[slices.Index(want, "HOME=/h")] = "HOME=/other"
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

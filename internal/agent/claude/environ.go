@@ -51,6 +51,9 @@ func (a *adapter) clientEnviron(o agent.Options) []string {
 	if o.MaxOutputTokens > 0 {
 		extra[maxOutputVariable] = strconv.Itoa(o.MaxOutputTokens)
 	}
+	if o.NoMemory {
+		extra[child.ForgetVariable] = "1"
+	}
 	maps.Copy(extra, child.ParseEnviron(o.Env))
 	for _, name := range strippedNames {
 		delete(ours, name)

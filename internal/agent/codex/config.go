@@ -22,6 +22,9 @@ func threadConfig(o agent.Options, env []string) object {
 		// A steer waits for the answer under way, which it would otherwise cut off and lose.
 		"features.instant_interrupt": false,
 	}
+	if o.NoMemory {
+		c["memories.use_memories"] = false
+	}
 	if !o.Network {
 		c["web_search"] = "disabled"
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,6 +157,32 @@ func TestTheRealClientTrustsNoRepository(t *testing.T) {
 	config, err := os.ReadFile(filepath.Join(valueOf(c.Environ, "CODEX_HOME"), "config.toml"))
 	if err != nil || strings.Contains(string(config), "trust") {
 		t.Errorf("the configuration is now %s, %v", config, err)
+	}
+}
+
+// TestTheRealClientRemembersNothing has a user whose client keeps a memory. The control is a session with it.
+func TestTheRealClientRemembersNothing(t *testing.T) {
+	realClient(t)
+	for _, without := range []bool{true, false} {
+		model := fakemodel.Start(t)
+		c := realConfig(t, model)
+		home := valueOf(c.Environ, "CODEX_HOME")
+		config := filepath.Join(home, "config.toml")
+		text, err := os.ReadFile(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, config, strings.Replace(string(text), "[features]", "[features]\nmemories = true", 1))
+		if err := os.Mkdir(filepath.Join(home, "memories"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(home, "memories", "memory_summary.md"), "heliotrope")
+		_, l := start(t, c, func(o *agent.Options) { o.NoMemory = without })
+		l.Turn("[[say:done]]")
+		heard := slices.ContainsFunc(model.Requests(), func(q fakemodel.Request) bool { return strings.Contains(q.System+q.Text(), "heliotrope") })
+		if heard == without {
+			t.Errorf("without memory: %t: the model heard of it: %t", without, heard)
+		}
 	}
 }
 

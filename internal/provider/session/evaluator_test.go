@@ -81,3 +81,38 @@ func TestACheckoutThatIsKeptInstructsNoEvaluator(t *testing.T) {
 		t.Errorf("the checkout has %q", left)
 	}
 }
+
+// TestNoEvaluationGoesOnWithAnother has an evaluator whose slot holds the session of an earlier call. The control is the
+// call that a crash cut off.
+func TestNoEvaluationGoesOnWithAnother(t *testing.T) {
+	for name, tt := range map[string]struct {
+		key    string // of the last work of the session
+		call   int    // of that work
+		resume bool
+	}{
+		"the call itself after a crash": {"evaluate-2-0", 3, true},
+		"an earlier question about it":  {"evaluate-2-0", 2, false},
+		"another evaluation":            {"evaluate-1-0", 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, open := range []bool{true, false} {
+				b := newBench(t)
+				if _, err := b.call(b.judgment(1, 1, "[[say:DECISION: FIX]]")); err != nil {
+					t.Fatal(err)
+				}
+				b.site.edit(t, func(note map[string]any) {
+					note["key"], note["call"], note["open"], note["heard"] = tt.key, tt.call, open, true
+				})
+				if tt.resume {
+					b.site.edit(t, func(note map[string]any) { delete(note, "answer") })
+				}
+				if _, err := b.call(b.judgment(2, 3, "[[say:DECISION: PASS]]")); err != nil {
+					t.Fatal(err)
+				}
+				if starts := b.fake.Starts(); len(starts) != 2 || (starts[1].Resume != "") != tt.resume || !starts[1].NoMemory {
+					t.Errorf("open: %t: starts %+v", open, starts)
+				}
+			}
+		})
+	}
+}

@@ -27,8 +27,12 @@ const maxShown = 8 << 10
 
 // beginWork starts the agent and sends its task. It resumes the session of the
 // note if there is one, and leaves the checkout alone if the last attempt at
-// this same work was cut off.
+// this same work was cut off. An evaluator has a new session for each call: between two
+// calls, the transcript of its session lies where those whom it judges can write.
 func (c *activeCall) beginWork(ctx context.Context) error {
+	if c.req.Role == run.Evaluator && !c.note.isFor(c.workKey(), c.req.Call) {
+		return c.startOver(ctx)
+	}
 	cutOff := c.note.Key == c.workKey() && c.note.Open && c.note.Session != ""
 	err := c.startAgent(ctx, cutOff)
 	switch {
@@ -85,7 +89,7 @@ func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 	}
 	o, err := c.withOptions(agent.Options{
 		Dir: at.Dir, Top: at.Top, Objects: at.Objects, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
-		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr,
+		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr, NoMemory: c.req.Role == run.Evaluator,
 		Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
 	if err != nil {
