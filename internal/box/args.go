@@ -114,6 +114,8 @@ func (m mount) args(fenceFD int, size string) []string {
 		return []string{string(fence), strconv.Itoa(fenceFD), m.to}
 	case cover:
 		return []string{string(readOnly), os.DevNull, m.to}
+	case lent:
+		return []string{string(writable), m.from, m.to}
 	case private:
 		return []string{"--size", size, "--perms", "0700", string(private), m.to}
 	}

@@ -24,8 +24,11 @@ type Spec struct {
 	// that a work tree borrows.
 	Write, Read []string
 	Overlays    []Overlay
-	// Private are directories below the directories of Write, of which the box has its own, empty at the start.
+	// Private are directories of which the box has its own, empty at the start but for what else it shows in them.
 	Private []string
+	// Lent are files, each shown by a writable copy of it. A file in a directory of Write is not safe there: its mount is
+	// lifted off when a program outside replaces it.
+	Lent []Loan
 	// Covered are sockets of the user. Wherever the box would show one, it has an empty file.
 	Covered []string
 	// Egress is the way to the network. Nil means that there is none.
@@ -44,6 +47,9 @@ type Overlay struct {
 	Work   string // a directory for the kernel alone, in the file system of Upper
 	Target string // the place inside; the directory must exist outside too
 }
+
+// Loan is the copy that a box shows in the place of a file, which must exist.
+type Loan struct{ Copy, File string }
 
 // Egress is a socket that leads to a proxy outside, and the program that forwards to it inside.
 type Egress struct {
@@ -81,6 +87,7 @@ const (
 	readOnly mountKind = "--ro-bind"
 	writable mountKind = "--bind"
 	private  mountKind = "--tmpfs"
+	lent     mountKind = "--bind-copy"    // no option of bwrap: a writable file in the place of another
 	fence    mountKind = "--ro-bind-data" // a file with the content of fenceText
 	cover    mountKind = "--ro-bind-null" // no option of bwrap: /dev/null, in the place of a socket
 )
@@ -145,6 +152,12 @@ func (s Spec) mounts(home string, links resolver) ([]mount, error) {
 	if err := errors.Join(add("directory", readOnly, s.Read...), add("directory", writable, s.Write...), add("directory", private, s.Private...)); err != nil {
 		return nil, err
 	}
+	for _, l := range s.Lent {
+		if err := add("file", lent, l.File); err != nil {
+			return nil, err
+		}
+		all[len(all)-1].from = l.Copy
+	}
 	for _, o := range s.Overlays {
 		if err := links.checkPath(o.Lower, home); err != nil {
 			return nil, fmt.Errorf("overlay over %s: %w", o.Lower, err)
@@ -204,12 +217,12 @@ func (r resolver) checkNested(all []mount) error {
 	return nil
 }
 
-// checkKept refuses a file that is to be read only and that a program in a box can change all the same:
-// by another path that leads to it, or by replacing a directory above it. A mount can be neither moved
-// nor removed.
+// checkKept refuses a file that is to be read only, or shown by a copy, and that a program in a box can change
+// all the same: by another path that leads to it, or by replacing a directory above it. A mount can be
+// neither moved nor removed.
 func (r resolver) checkKept(all []mount) error {
 	for _, m := range all {
-		if m.kind != readOnly {
+		if m.kind != readOnly && m.kind != lent {
 			continue // the parent of a fence is the work tree, a mount
 		}
 		real, err := r.resolve(m.to)
