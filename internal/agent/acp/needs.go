@@ -26,16 +26,16 @@ func (a *adapter) enclose(o agent.Options) (enclosed, error) {
 		}
 		argv[0] = path
 	}
-	in, err := a.Sandbox.Enclose(clientNeeds(argv, env), o)
+	in, err := a.Sandbox.Enclose(clientNeeds(argv, env, o), o)
 	return enclosed{in, argv}, err
 }
 
 // clientNeeds returns what an agent needs in a box: what those that we know keep, and the
 // models whose keys it has. Other agents get what the operator
 // names.
-func clientNeeds(argv, env []string) child.Client {
+func clientNeeds(argv, env []string, o agent.Options) child.Client {
 	values := child.ParseEnviron(env)
-	c := child.Client{Argv: argv, Env: env, Hosts: child.HostsOfKeys(values)}
+	c := child.Client{Argv: argv, Env: env, Hosts: child.HostsOfKeys(values), Dir: o.Dir, Resume: o.Resume}
 	switch {
 	case names(argv, "opencode"):
 		c.AddOpencode(values)

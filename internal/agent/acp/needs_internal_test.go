@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
@@ -16,8 +17,8 @@ func TestBridgesKeepWhatTheirClientsKeep(t *testing.T) {
 	} {
 		var want child.Client
 		add(&want, values)
-		got := clientNeeds([]string{"/usr/lib/node_modules/" + program + "/cli.js"}, []string{"HOME=/home/kim"})
-		if len(want.Fixed) == 0 || !slices.Equal(got.State, want.State) || !slices.Equal(got.Fixed, want.Fixed) || !slices.Equal(got.Private, want.Private) {
+		got := clientNeeds([]string{"/usr/lib/node_modules/" + program + "/cli.js"}, []string{"HOME=/home/kim"}, agent.Options{})
+		if len(want.Fixed) == 0 || !slices.Equal(got.State, want.State) || !slices.Equal(got.Fixed, want.Fixed) || !slices.Equal(got.Private, want.Private) || !slices.Equal(got.Tops, want.Tops) {
 			t.Errorf("%s: %+v", program, got)
 		}
 	}

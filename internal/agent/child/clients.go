@@ -4,22 +4,28 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 )
 
 // The names in a client's directory that its user's own sessions load, with hooks, commands, servers and
-// programs among them. The client works without writing them. Those that end in a slash are directories.
+// programs among them. The client reads them, and works without writing them. Those that end in a slash are
+// directories.
 var (
 	claudeFixed = []string{
 		"settings.json", "settings.local.json", "CLAUDE.md", "agents/", "chrome/", "commands/", "cowork_plugins/", "hooks/", "local/", "output-styles/",
-		"plugins/", "routines/", "rules/", "skills/", "workflows/",
+		"plugins/", "policy-limits.json", "remote-settings.json", "remote-settings.json.signature.json", "remote-settings.json.signature-iat.json",
+		"remote-settings-consent.json", "remote-settings-helper-consent", "routines/", "rules/", "skills/", "workflows/",
 	}
 	codexFixed = []string{
-		"config.toml", ".env", "managed_config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "packages/", "plugins/", "prompts/", "rules/",
+		"config.toml", ".env", "managed_config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "agents/", "packages/", "plugins/", "prompts/", "rules/",
 		"skills/", "themes/",
 	}
 	piFixed = []string{
-		"settings.json", "models.json", "keybindings.json", "trust.json", "AGENTS.md", "SYSTEM.md", "APPEND_SYSTEM.md", "bin/", "extensions/", "git/", "npm/",
+		"settings.json", "models.json", "models-store.json", "keybindings.json", "trust.json", "AGENTS.md", "SYSTEM.md", "APPEND_SYSTEM.md", "bin/", "extensions/", "git/", "npm/",
 		"prompts/", "skills/", "themes/", "tools/",
 		// The registry of sessions: its records, mail and markers decide whom others believe and wake.
 		"meta-mailbox/", "meta-receivers/", "meta-senders/", "meta-sessions/",
@@ -41,9 +47,14 @@ var (
 	piPrivate     = []string{"intercom/"}
 )
 
-// addState adds a directory of the client, with names in it.
-func (c *Client) addState(dir string, fixed, private []string) {
-	c.State = append(c.State, dir+"/")
+// addTop adds a directory of the client of which a box shows the fixed names, and texts and programs.
+func (c *Client) addTop(dir string, fixed, private []string) {
+	c.Tops = append(c.Tops, dir+"/")
+	c.addNames(dir, fixed, private)
+}
+
+// addNames adds names in a directory of the client.
+func (c *Client) addNames(dir string, fixed, private []string) {
 	for _, name := range fixed {
 		c.Fixed = append(c.Fixed, dir+"/"+name)
 	}
@@ -57,45 +68,105 @@ func dirOf(values map[string]string, variable, dir string) string {
 	return filepath.Clean(cmp.Or(values[variable], filepath.Join(values["HOME"], dir)))
 }
 
-// AddClaude adds what Claude Code keeps. Values are its environment, as for the others.
+// AddClaude adds what Claude Code keeps. Values are its environment, as for the others. Of the transcripts
+// it adds the ones of the working directory alone: an agent could write others for sessions of the user.
 func (c *Client) AddClaude(values map[string]string) {
-	c.addState(dirOf(values, "CLAUDE_CONFIG_DIR", ".claude"), claudeFixed, claudePrivate)
+	dir := dirOf(values, "CLAUDE_CONFIG_DIR", ".claude")
+	c.addTop(dir, claudeFixed, claudePrivate)
+	c.Logins = append(c.Logins, dir+"/.credentials.json")
+	c.State = append(c.State, dir+"/sessions/") // it tells which sessions run
+	c.State = append(c.State, claudeProjects(dir+"/projects", c.Dir, c.Resume)...)
 	// The list of servers of the user's own sessions is in this file, which is not in ~/.claude.
 	c.Fixed = append(c.Fixed, filepath.Join(cmp.Or(values["CLAUDE_CONFIG_DIR"], values["HOME"]), ".claude.json"))
 }
 
-// AddCodex adds what Codex keeps.
+// claudeProjects returns the directories of the transcripts of a working directory, and of a session that was
+// begun in another (docs/contracts/claude-code.md, 8).
+func claudeProjects(projects, dir, resume string) (found []string) {
+	if dir == "" {
+		return nil
+	}
+	add := func(name string) {
+		if at := filepath.Join(projects, name) + "/"; !slices.Contains(found, at) {
+			found = append(found, at)
+		}
+	}
+	add(nameOf(dir))
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		add(nameOf(real))
+	}
+	entries, _ := os.ReadDir(projects) // of none there are none
+	for _, e := range entries {
+		if info, err := os.Lstat(filepath.Join(projects, e.Name(), resume+".jsonl")); e.IsDir() && err == nil && info.Mode().IsRegular() {
+			add(e.Name())
+		}
+	}
+	return found
+}
+
+// longestName bounds the name of a directory of transcripts, but for the hash at the end of a longer one.
+const longestName = 200
+
+// nameOf returns the name that Claude Code gives to the directory of the transcripts of a working directory.
+func nameOf(dir string) string {
+	units := utf16.Encode([]rune(dir))
+	var name strings.Builder
+	hash := int32(0)
+	for _, u := range units {
+		hash = hash*31 + int32(u)
+		if u > unicode.MaxASCII || !unicode.IsLetter(rune(u)) && !unicode.IsDigit(rune(u)) {
+			u = '-'
+		}
+		name.WriteByte(byte(u))
+	}
+	if name.Len() <= longestName {
+		return name.String()
+	}
+	return name.String()[:longestName] + "-" + strconv.FormatInt(max(int64(hash), -int64(hash)), 36)
+}
+
+// AddCodex adds what Codex keeps: all transcripts, because their directories are named after days. Its databases
+// can be made from them: each working directory has its own.
 func (c *Client) AddCodex(values map[string]string) {
-	c.addState(dirOf(values, "CODEX_HOME", ".codex"), codexFixed, codexPrivate)
+	dir := dirOf(values, "CODEX_HOME", ".codex")
+	c.addTop(dir, codexFixed, codexPrivate)
+	c.Logins = append(c.Logins, dir+"/auth.json")
+	own := filepath.Join(dir, "ratchet", nameOf(c.Dir))
+	c.State = append(c.State, dir+"/sessions/", dir+"/archived_sessions/", dir+"/thread-writer-locks/", own+"/")
+	c.BoxEnv = append(c.BoxEnv, "CODEX_SQLITE_HOME="+own)
 }
 
 // AddPi adds what pi keeps.
 func (c *Client) AddPi(values map[string]string) {
-	c.addState(dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent"), piFixed, piPrivate)
-	dir, sessions := filepath.Clean(c.State[len(c.State)-1]), values["PI_CODING_AGENT_SESSION_DIR"]
-	if sessions != "" && !strings.HasPrefix(filepath.Clean(sessions)+"/", dir+"/") {
-		c.State = append(c.State, sessions+"/")
-	}
+	dir := dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent")
+	c.addTop(dir, piFixed, piPrivate)
+	c.Logins = append(c.Logins, dir+"/auth.json")
+	c.State = append(c.State, filepath.Clean(cmp.Or(values["PI_CODING_AGENT_SESSION_DIR"], dir+"/sessions"))+"/")
 }
 
 // AddOpencode adds what opencode keeps. It does not start where it cannot write beside its settings. Its
-// cache holds programs that sessions outside of the box would run, and is made anew for each box.
+// cache holds programs that sessions outside of the box would run, and is made anew for each box. Its database
+// holds commands and permissions beside the sessions: each working directory has its own.
 func (c *Client) AddOpencode(values map[string]string) {
-	c.addState(dirOf(values, "XDG_CONFIG_HOME", ".config")+"/opencode", opencodeFixed, nil)
-	c.addState(dirOf(values, "XDG_DATA_HOME", ".local/share")+"/opencode", []string{"bin/"}, nil)
-	c.addState(dirOf(values, "XDG_STATE_HOME", ".local/state")+"/opencode", nil, nil)
+	data := dirOf(values, "XDG_DATA_HOME", ".local/share") + "/opencode"
+	c.addTop(dirOf(values, "XDG_CONFIG_HOME", ".config")+"/opencode", opencodeFixed, nil)
+	c.addTop(data, []string{"bin/"}, nil)
+	c.addTop(dirOf(values, "XDG_STATE_HOME", ".local/state")+"/opencode", nil, nil)
+	c.Logins = append(c.Logins, data+"/auth.json")
+	own := filepath.Join(data, "ratchet", nameOf(c.Dir))
+	c.State = append(c.State, own+"/")
 	if file := values["OPENCODE_CONFIG"]; file != "" {
 		c.Read = append(c.Read, filepath.Clean(file))
 	}
-	c.Env = append(c.Env[:len(c.Env):len(c.Env)], "XDG_CACHE_HOME=/tmp/cache")
+	c.BoxEnv = append(c.BoxEnv, "XDG_CACHE_HOME=/tmp/cache", "OPENCODE_DB="+filepath.Join(own, "opencode.db"))
 }
 
 // AddGemini adds what Gemini CLI keeps. It reads ~/.env where there is no .env in its directory, so an
 // empty one is made only for a user who has neither.
 func (c *Client) AddGemini(values map[string]string) {
 	dir := filepath.Join(values["HOME"], ".gemini")
-	c.addState(dir, geminiFixed, nil)
-	c.State = append(c.State, dir+"/tmp/") // so that tmp/bin is below a mount
+	c.State = append(c.State, dir+"/", dir+"/tmp/") // so that tmp/bin is below a mount
+	c.addNames(dir, geminiFixed, nil)
 	_, own := os.Lstat(filepath.Join(dir, ".env"))
 	if _, users := os.Lstat(filepath.Join(values["HOME"], ".env")); own == nil || users != nil {
 		c.Fixed = append(c.Fixed, dir+"/.env")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // plant writes a file by every way that a program has: into it, over it, and with a directory of its own
@@ -35,23 +36,26 @@ func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
 		files []string // that the client tries to write, besides
 	}{
 		"claude": {(*child.Client).AddClaude,
-			[]string{".claude/local/claude", ".claude/status line.sh", ".claude/render", ".claude/scripts/status.js", ".claude/shell-snapshots/snapshot-bash-1.sh", ".claude/local/node_modules/.bin/claude"},
+			[]string{".claude/local/claude", ".claude/my-hooks/check.py", ".claude/status line.sh", ".claude/render", ".claude/scripts/status.js", ".claude/shell-snapshots/snapshot-bash-1.sh", ".claude/local/node_modules/.bin/claude"},
 			[]string{
 				".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/commands/c.md", ".claude/agents/a.md", ".claude/skills/s/SKILL.md",
 				".claude/rules/r.md", ".claude/output-styles/o.md", ".claude/hooks/h", ".claude/plugins/p", ".claude/workflows/w.js", ".claude/session-env/1/environment-start.sh",
 				".claude/jobs/1.json", ".claude/daemon/dispatch/1.json", ".claude/chrome/chrome-native-host", ".claude.json",
+				".claude/.credentials.json", ".claude/remote-settings.json", ".claude/scheduled_tasks.json", ".claude/loop.md", ".claude/daemon.json", ".claude/ide/1.lock",
+				".claude/projects/-other/memory/MEMORY.md", ".claude/teams/t/inboxes/a.json", ".claude/agent-memory/a/MEMORY.md", ".claude/state/device-mcp-consent.json",
 			}},
 		"codex": {(*child.Client).AddCodex,
 			[]string{".codex/notify.py", ".codex/bin/tool", ".codex/shell_snapshots/1.sh"},
-			[]string{".codex/config.toml", ".codex/.env", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/hooks.json", ".codex/prompts/p.md", ".codex/rules/default.rules", ".codex/skills/.system/s/run.py", ".codex/plugins/p", ".codex/packages/standalone/codex"}},
+			[]string{".codex/config.toml", ".codex/.env", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/hooks.json", ".codex/prompts/p.md", ".codex/rules/default.rules", ".codex/skills/.system/s/run.py", ".codex/plugins/p", ".codex/packages/standalone/codex",
+				".codex/auth.json", ".codex/memories/MEMORY.md", ".codex/models_cache.json", ".codex/environments.toml", ".codex/fast.config.toml", ".codex/agents/a.toml", ".codex/state_5.sqlite"}},
 		"pi": {(*child.Client).AddPi,
 			[]string{".pi/agent/bin/rg", ".pi/agent/status.ts"},
-			[]string{".pi/agent/tools/t.ts", ".pi/agent/extensions/e.ts", ".pi/agent/settings.json", ".pi/agent/APPEND_SYSTEM.md", ".pi/agent/git/g", ".pi/agent/npm/n", ".pi/agent/trust.json",
+			[]string{".pi/agent/tools/t.ts", ".pi/agent/extensions/e.ts", ".pi/agent/settings.json", ".pi/agent/APPEND_SYSTEM.md", ".pi/agent/git/g", ".pi/agent/npm/n", ".pi/agent/trust.json", ".pi/agent/auth.json", ".pi/agent/models-store.json",
 				".pi/agent/meta-sessions/a.meta.json", ".pi/agent/meta-mailbox/a/1.msg", ".pi/agent/meta-senders/claude-code/1.json", ".pi/agent/meta-receivers/a.json",
 			}},
 		"opencode": {(*child.Client).AddOpencode,
 			[]string{".local/share/opencode/bin/gopls", ".config/opencode/themes/t.json"},
-			[]string{".local/share/opencode/bin/rg", ".config/opencode/plugin/p.ts", ".config/opencode/tool/t.ts", ".config/opencode/opencode.json", ".config/opencode/package.json", ".config/opencode/node_modules/p/index.js"}},
+			[]string{".local/share/opencode/bin/rg", ".config/opencode/plugin/p.ts", ".config/opencode/tool/t.ts", ".config/opencode/opencode.json", ".config/opencode/package.json", ".config/opencode/node_modules/p/index.js", ".local/share/opencode/auth.json", ".local/share/opencode/opencode.db", ".local/share/opencode/mcp-auth.json", ".local/state/opencode/kv.json"}},
 		"gemini": {(*child.Client).AddGemini,
 			[]string{".gemini/tmp/bin/rg"},
 			[]string{".gemini/trustedFolders.json", ".gemini/.env", ".gemini/settings.json", ".gemini/policies/p.toml", ".gemini/extensions/e", ".gemini/skills/s"}},
@@ -59,14 +63,15 @@ func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range []child.Sandbox{boxed, {}} {
 				home, checkout := t.TempDir(), t.TempDir()
-				script := plant
+				script, forced := plant, ""
 				for _, file := range tt.there {
 					write(t, filepath.Join(home, file), "#!good\n", 0o700)
 				}
 				for _, file := range append(tt.there, tt.files...) {
-					script += "plant '" + filepath.Join(home, file) + "'\n"
+					script += "mkdir -p '" + filepath.Join(home, filepath.Dir(file)) + "'; echo evil > '" + filepath.Join(home, file) + "'\n"
+					forced += "plant '" + filepath.Join(home, file) + "'\n" // it may move away what later ones look for
 				}
-				runClient(t, s, tt.add, home, checkout, script)
+				runClient(t, s, tt.add, home, checkout, script+forced)
 				for _, file := range append(tt.there, tt.files...) {
 					got, _ := os.ReadFile(filepath.Join(home, file))
 					if planted := strings.Contains(string(got), "evil"); planted == s.Held() {
@@ -76,6 +81,56 @@ func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAFileThatTheUserReplacesIsKept has the user's own session replace its settings while a client in the box tries to
+// write them: the kernel lifts a mount off a file that is replaced.
+func TestAFileThatTheUserReplacesIsKept(t *testing.T) {
+	s := child.Sandbox{Box: openBox(t)}
+	for name, tt := range map[string]struct {
+		add  func(*child.Client, map[string]string)
+		file string
+	}{
+		"claude":   {(*child.Client).AddClaude, ".claude/settings.json"},
+		"codex":    {(*child.Client).AddCodex, ".codex/config.toml"},
+		"pi":       {(*child.Client).AddPi, ".pi/agent/settings.json"},
+		"opencode": {(*child.Client).AddOpencode, ".config/opencode/opencode.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, checkout := t.TempDir(), t.TempDir()
+			path, replaced := filepath.Join(home, tt.file), filepath.Join(checkout, "replaced")
+			write(t, path, "old", 0o600)
+			script := "touch '" + checkout + "/begun'; until test -e '" + replaced + "'; do sleep 0.05; done; (echo evil > '" + path + "') 2>/dev/null; mv -f '" + replaced + "' '" + path + "' 2>/dev/null"
+			run := startClient(t, s, tt.add, home, checkout, script)
+			eventually.Holds(t, "the client runs", func() bool { _, err := os.Stat(filepath.Join(checkout, "begun")); return err == nil })
+			write(t, path+".new", "new", 0o600)
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Error(err)
+			}
+			write(t, replaced, "evil", 0o600)
+			eventually.Holds(t, "the client ends", func() bool { return !run.Alive() })
+			if got, err := os.ReadFile(path); err != nil || string(got) != "new" {
+				t.Errorf("%s holds %q, %v", tt.file, got, err)
+			}
+		})
+	}
+}
+
+// startClient starts a script as a client with the state of a known one.
+func startClient(t *testing.T, s child.Sandbox, add func(*child.Client, map[string]string), home, checkout, script string) *child.Child {
+	t.Helper()
+	c := child.Client{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"HOME=" + home, "PATH=/usr/bin:/bin"}}
+	add(&c, child.ParseEnviron(c.Env))
+	in, err := s.Enclose(c, agent.Options{Dir: checkout, Sandbox: agent.WorkspaceWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := child.Start(t.Context(), child.Spec{Argv: c.Argv, Dir: checkout, Env: in.Env, Box: in.Box})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(run.End)
+	return run
 }
 
 // runClient runs a script as a client with the state of a known one.
@@ -142,6 +197,21 @@ func TestTheProgramOfTheClientIsKept(t *testing.T) {
 	}
 }
 
+// TestWhatSettingsNameIsShown has a client read what settings of its user may name.
+func TestWhatSettingsNameIsShown(t *testing.T) {
+	home := t.TempDir()
+	names := []string{"status.js", "team.md", "ca.pem", "my-hooks/check.py", "notes/style.md", "settings.json"}
+	script := "cd '" + home + "/.claude'"
+	for _, name := range names {
+		write(t, filepath.Join(home, ".claude", name), name, 0o600)
+		script += " && cat " + name
+	}
+	out := runClient(t, child.Sandbox{Box: openBox(t)}, (*child.Client).AddClaude, home, t.TempDir(), script)
+	if want := strings.Join(names, ""); out != want {
+		t.Errorf("it reads %q, want %q", out, want)
+	}
+}
+
 // Each box has directories of its own for what is executed of sessions that run.
 func TestSnapshotsOfTheShellBelongToTheBox(t *testing.T) {
 	home, checkout := t.TempDir(), t.TempDir()
@@ -165,17 +235,17 @@ func TestSocketsOfTheUserAreNotInTheBox(t *testing.T) {
 		first string // what the client does before it connects
 		to    string // at which it connects; empty: at
 	}{
-		"codex":                            {(*child.Client).AddCodex, ".codex/app-server-control/s", "", ""},
-		"codex, in its top":                {(*child.Client).AddCodex, ".codex/s", "", ""},
-		"codex, in a work tree":            {(*child.Client).AddCodex, ".codex/worktrees/w/s", "", ""},
-		"codex, in a work tree it moved":   {(*child.Client).AddCodex, ".codex/worktrees/w/s", "mv .codex/worktrees/w .codex/w && mv .codex/worktrees .codex/moved", ".codex/w/s"},
-		"codex, by a link that it made":    {(*child.Client).AddCodex, ".codex/worktrees/w/s", "ln -s worktrees .codex/link", ".codex/link/w/s"},
-		"codex, by a link, in its top":     {(*child.Client).AddCodex, "dot/codex/s", "", ".codex/s"},
-		"codex, by a link, in a fixed":     {(*child.Client).AddCodex, "dot/codex/skills/k/s", "", ".codex/skills/k/s"},
-		"codex, by a link, in a work tree": {(*child.Client).AddCodex, "dot/codex/worktrees/w/s", "", ".codex/worktrees/w/s"},
-		"codex, by a link, in its own":     {(*child.Client).AddCodex, "dot/codex/app-server-control/s", "", ".codex/app-server-control/s"},
-		"pi":                               {(*child.Client).AddPi, ".pi/agent/intercom/s", "", ""},
-		"pi, in a fixed":                   {(*child.Client).AddPi, ".pi/agent/extensions/e/s", "", ""},
+		"codex":                             {(*child.Client).AddCodex, ".codex/app-server-control/s", "", ""},
+		"codex, in its top":                 {(*child.Client).AddCodex, ".codex/s", "", ""},
+		"codex, among transcripts":          {(*child.Client).AddCodex, ".codex/sessions/d/s", "", ""},
+		"codex, among transcripts it moved": {(*child.Client).AddCodex, ".codex/sessions/d/e/s", "mv .codex/sessions/d/e .codex/sessions/e && mv .codex/sessions/d .codex/sessions/moved", ".codex/sessions/e/s"},
+		"codex, by a link that it made":     {(*child.Client).AddCodex, ".codex/sessions/d/s", "ln -s sessions .codex/link", ".codex/link/d/s"},
+		"codex, by a link, in its top":      {(*child.Client).AddCodex, "dot/codex/s", "", ".codex/s"},
+		"codex, by a link, in a fixed":      {(*child.Client).AddCodex, "dot/codex/skills/k/s", "", ".codex/skills/k/s"},
+		"codex, by a link, in transcripts":  {(*child.Client).AddCodex, "dot/codex/sessions/d/s", "", ".codex/sessions/d/s"},
+		"codex, by a link, in its own":      {(*child.Client).AddCodex, "dot/codex/app-server-control/s", "", ".codex/app-server-control/s"},
+		"pi":                                {(*child.Client).AddPi, ".pi/agent/intercom/s", "", ""},
+		"pi, in a fixed":                    {(*child.Client).AddPi, ".pi/agent/extensions/e/s", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range []child.Sandbox{boxed, {}} {

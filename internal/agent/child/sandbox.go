@@ -2,6 +2,7 @@ package child
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -28,14 +29,25 @@ func (s Sandbox) Held() bool { return s.Box != nil }
 type Client struct {
 	Argv []string
 	Env  []string // the whole environment
+	// BoxEnv are variables that it has in a box, besides.
+	BoxEnv []string
 	// State are files and directories of the client's own, writable. Those that end in a slash are
 	// directories, and are made. Fixed are files and directories in them that programs of the user load
 	// outside of the boundary, such as settings with hooks: read-only, and not to be made.
 	State, Fixed []string
+	// Tops are directories in the place of which each box has one of its own. It shows of them the names
+	// in State, Fixed and Logins that exist, and texts and programs. So it does where the user's
+	// own session replaces a file: that would lift a mount off a file in a directory of the user's.
+	Tops []string
+	// Resume is the session to resume, if any, and Dir its working directory.
+	Resume, Dir string
 	// Private are directories in State of which each box has its own, empty at the start.
 	Private []string
-	Read    []string // further files and directories to read
-	Hosts   []string // that the client itself reaches, as package allow reads them
+	// Logins are files of credentials in State, by the names of providers: fixed, but for the tokens that the
+	// client renews.
+	Logins []string
+	Read   []string // further files and directories to read
+	Hosts  []string // that the client itself reaches, as package allow reads them
 }
 
 // Enclosed is a client inside of the boundary.
@@ -78,11 +90,17 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	if o.Bridge != nil {
 		spec.Bridge = o.Bridge.Socket
 	}
+	lent := c.lendLogins()
 	if err := addClient(&spec, c, values["PATH"]); err != nil {
 		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}
 	boxes := egress.NewBoxes(egress.Config{Targets: targets})
-	return Enclosed{Box: boxes.For(s.Box, spec), Env: boxedEnviron(values), boxes: boxes}, nil
+	maps.Copy(values, ParseEnviron(c.BoxEnv))
+	in := Enclosed{Box: boxes.For(s.Box, spec), Env: boxedEnviron(values), boxes: boxes}
+	if len(lent) > 0 {
+		in.Box = lending{boxes: boxes, box: s.Box, spec: spec, logins: lent}
+	}
+	return in, nil
 }
 
 // topOf returns the top of the checkout of a session.

@@ -20,38 +20,65 @@ import (
 // and what looks like a program at the top of the client's directories. It makes the client's own names
 // that are missing, so that no program in the box can make them.
 func addClient(spec *box.Spec, c Client, path string) error {
-	for _, name := range slices.Concat(c.State, c.Fixed, c.Private) {
+	fixed, dirs := c.shownFixed(), slices.Clone(c.State)
+	for _, name := range slices.Concat(c.Tops, c.State, fixed, c.Private) {
 		if err := makeState(name); err != nil {
 			return err
 		}
 	}
 	program := ProgramFiles(c.Argv, path)
-	for _, dir := range c.State {
-		spec.Write = append(spec.Write, filepath.Clean(dir))
+	spec.Write = append(spec.Write, cleanPaths(c.State)...)
+	spec.Private = append(spec.Private, cleanPaths(c.Private)...)
+	for _, name := range fixed {
+		if strings.HasSuffix(name, "/") && c.inTops(name) {
+			dirs = append(dirs, name)
+		}
 	}
-	for _, dir := range c.Private {
-		spec.Private = append(spec.Private, filepath.Clean(dir))
-	}
-	for _, dir := range c.State {
+	for _, dir := range dirs {
 		sockets, err := findSockets(filepath.Clean(dir), spec.Private, mostMet)
 		if err != nil {
 			return err
 		}
 		spec.Covered = append(spec.Covered, sockets...)
 	}
-	kept := slices.Clone(c.Fixed)
-	for _, dir := range c.State {
+	kept, tops := slices.Clone(fixed), cleanPaths(c.Tops)
+	for _, dir := range slices.Concat(cleanPaths(c.State), tops) {
 		kept = append(kept, findPrograms(dir)...)
-		kept = append(kept, topsIn(filepath.Clean(dir), filepath.SplitList(path))...)
+		kept = append(kept, topsIn(dir, filepath.SplitList(path))...)
 	}
-	for _, dir := range spec.Write {
+	for _, dir := range tops {
+		kept = append(kept, findTexts(dir, slices.Concat(spec.Private, spec.Write))...)
+	}
+	for _, dir := range slices.Concat(spec.Write, tops) {
 		kept = append(kept, topsIn(dir, slices.Concat(c.Argv, program))...)
 	}
 	if err := keepFiles(spec, kept); err != nil {
 		return err
 	}
+	spec.Private = append(spec.Private, tops...)
 	spec.Read = append(spec.Read, program...)
 	return nil
+}
+
+// shownFixed returns the names in Fixed that a box shows: all but the ones that are missing in a top.
+func (c Client) shownFixed() (shown []string) {
+	for _, name := range c.Fixed {
+		if _, err := os.Lstat(filepath.Clean(name)); err == nil || !c.inTops(name) {
+			shown = append(shown, name)
+		}
+	}
+	return shown
+}
+
+func (c Client) inTops(name string) bool {
+	return slices.ContainsFunc(c.Tops, func(top string) bool { return strings.HasPrefix(name, top) })
+}
+
+func cleanPaths(paths []string) (clean []string) {
+	for _, path := range paths {
+		clean = append(clean, filepath.Clean(path))
+	}
+	return clean
 }
 
 // keepFiles has a box show files and directories read-only. A directory that is not there is made.
@@ -183,6 +210,30 @@ func findPrograms(dir string) (found []string) {
 			_, script = readHashbang(path)
 		}
 		if info.IsDir() && slices.Contains(programDirs, e.Name()) || info.Mode().IsRegular() && script {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// textEnds are the ends of the names of texts that settings name, such as instructions and certificates.
+var textEnds = []string{".crt", ".md", ".pem", ".toml"}
+
+// findTexts returns the texts at the top of a directory and the directories there that hold texts or scripts, such as
+// hooks that settings name, but not these. It looks at names alone: some file systems call every file a program.
+func findTexts(dir string, but []string) (found []string) {
+	entries, _ := os.ReadDir(dir) // of none there are none
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		files := []os.DirEntry{e}
+		if e.IsDir() {
+			files, _ = os.ReadDir(path)
+		}
+		named := slices.ContainsFunc(files, func(f os.DirEntry) bool {
+			end := filepath.Ext(f.Name())
+			return f.Type().IsRegular() && (slices.Contains(textEnds, end) || e.IsDir() && slices.Contains(programEnds, end))
+		})
+		if named && !slices.Contains(but, path) {
 			found = append(found, path)
 		}
 	}

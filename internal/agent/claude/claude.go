@@ -82,7 +82,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 		return nil, greeting{}, agent.ErrNoSession
 	}
 	argv = append([]string{binary}, argv...)
-	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env), o)
+	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env, o), o)
 	if err != nil {
 		return nil, greeting{}, err
 	}

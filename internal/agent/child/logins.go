@@ -1,0 +1,286 @@
+package child
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/egress"
+	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/proc"
+)
+
+// maxLogins bounds a file of credentials, in bytes. An agent writes its copy.
+const maxLogins = 1 << 20
+
+// lending is a box that shows a copy of each file of credentials whose tokens the client renews. The client
+// of another session would execute what an agent puts there: a key of pi can be a command, and an entry of
+// opencode can name a server of settings. Only renewed tokens are taken back.
+type lending struct {
+	boxes  *egress.Boxes
+	box    *box.Box
+	spec   box.Spec
+	logins []string
+}
+
+// Enclose implements [proc.Box].
+func (l lending) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosure, err error) {
+	own, err := os.MkdirTemp("", "ratchet-logins-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(own)
+		}
+	}()
+	var loans []*loan
+	for i, path := range l.logins {
+		lent, err := lendFile(path, filepath.Join(own, strconv.Itoa(i)))
+		if err != nil {
+			return nil, err
+		}
+		loans = append(loans, lent)
+		l.spec.Lent = append(slices.Clip(l.spec.Lent), lent.Loan)
+	}
+	e, err := l.boxes.For(l.box, l.spec).Enclose(argv, dir, env)
+	if err != nil {
+		return nil, err
+	}
+	release, stop := e.Close, watchLoans(loans)
+	e.Close = func() {
+		release()
+		stop()
+		os.RemoveAll(own)
+	}
+	return e, nil
+}
+
+// exchangePoll is how often tokens are taken back. A refresh token is good once: another session that
+// renews with the old one is logged out.
+const exchangePoll = 100 * time.Millisecond
+
+// watchLoans takes renewed tokens back until stop is called, and then once more.
+func watchLoans(loans []*loan) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticks := time.NewTicker(exchangePoll)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				for _, l := range loans {
+					l.exchange(0)
+				}
+			case <-done:
+				for _, l := range loans {
+					l.exchange(lastPatience)
+				}
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// loan is a file of credentials and the copy of it in a box.
+type loan struct {
+	box.Loan
+	inside, outside []byte // as they were when they last agreed
+}
+
+func lendFile(path, copied string) (*loan, error) {
+	text, err := file.Read(path, maxLogins)
+	if err != nil {
+		return nil, err
+	}
+	return &loan{Loan: box.Loan{Copy: copied, File: path}, inside: text, outside: text}, file.Overwrite(copied, text)
+}
+
+// exchange writes tokens that the box has renewed into the file, and what changed in the file into the copy.
+// Where both have renewed them, the file counts. A text that cannot be read is being written.
+func (l *loan) exchange(patience time.Duration) {
+	inside, err := file.Read(l.Copy, maxLogins)
+	if err != nil {
+		return
+	}
+	outside, err := file.Read(l.File, maxLogins)
+	if err != nil || bytes.Equal(inside, l.inside) && bytes.Equal(outside, l.outside) {
+		return
+	}
+	unlock, ok := lockLogins(l.File, patience)
+	if !ok {
+		return
+	}
+	defer unlock()
+	if outside, err = file.Read(l.File, maxLogins); err != nil {
+		return
+	}
+	merged, back, err := mergeTokens(l.outside, inside, outside)
+	if err != nil || back && file.Replace(l.File, merged) != nil {
+		return
+	}
+	l.inside = inside
+	if !bytes.Equal(merged, l.outside) && !bytes.Equal(merged, inside) {
+		if file.Overwrite(l.Copy, merged) != nil {
+			return
+		}
+		l.inside = merged
+	}
+	l.outside = merged
+}
+
+// lastPatience bounds the wait for a client that holds the lock of a file of credentials, or has died with it.
+const lastPatience = 2 * time.Second
+
+// lockLogins takes the lock by which clients take turns (proper-lockfile): a directory. Ok is false if another
+// program holds it; with patience, the file is free after that time all the same.
+func lockLogins(path string, patience time.Duration) (unlock func(), ok bool) {
+	lock := path + ".lock"
+	for end := time.Now().Add(patience); ; time.Sleep(exchangePoll / 10) {
+		if err := os.Mkdir(lock, 0o700); err == nil {
+			return func() { os.Remove(lock) }, true
+		}
+		if !time.Now().Before(end) {
+			return func() {}, patience > 0
+		}
+	}
+}
+
+// mergeTokens returns the text outside with the tokens inside of each entry that the box has renewed and no
+// program outside has; back says whether there are any. Base is the text outside of the time before. It leaves
+// out GitHub Copilot: its token names the server that gets the prompts, and each session can renew it by itself.
+func mergeTokens(base, inside, outside []byte) (merged []byte, back bool, err error) {
+	was, err1 := parseLogins(base)
+	in, err2 := parseLogins(inside)
+	out, err3 := parseLogins(outside)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, false, err
+	}
+	for name, entry := range out {
+		old, kept, renewed := readTokens(name, was[name]), readTokens(name, entry), readTokens(name, in[name])
+		if old == nil || renewed == nil || !maps.Equal(kept, old) || maps.Equal(renewed, old) || strings.HasPrefix(name, "github-copilot") {
+			continue
+		}
+		if out[name], err = putTokens(entry, renewed); err != nil {
+			return nil, false, err
+		}
+		back = true
+	}
+	if !back {
+		return outside, false, nil
+	}
+	merged, err = json.MarshalIndent(out, "", "  ")
+	return merged, true, err
+}
+
+// parseLogins returns the entries of a file of credentials.
+func parseLogins(text []byte) (logins map[string]json.RawMessage, err error) {
+	err = json.Unmarshal(text, &logins)
+	return logins, err
+}
+
+// tokens are the members of an entry that a renewal changes, by their names: texts, and a time.
+type tokens map[string]any
+
+// forms are the names of these members: of pi and opencode, whose entries have the type oauth, of Claude Code and
+// of Codex. A time is a number.
+var forms = []struct {
+	entry, time string // the name of the entry, if it is always the same
+	texts       []string
+}{
+	{"", "expires", []string{"access", "refresh"}},
+	{"claudeAiOauth", "expiresAt", []string{"accessToken", "refreshToken"}},
+	{"tokens", "", []string{"id_token", "access_token", "refresh_token"}},
+}
+
+// readTokens returns the tokens of an entry, and none if it has none that are renewed.
+func readTokens(name string, entry json.RawMessage) tokens {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(entry, &members) != nil {
+		return nil
+	}
+	for _, form := range forms {
+		if form.entry == name || form.entry == "" && string(members["type"]) == `"oauth"` {
+			return takeTokens(members, form.time, form.texts)
+		}
+	}
+	return nil
+}
+
+func takeTokens(members map[string]json.RawMessage, time string, texts []string) tokens {
+	t := tokens{}
+	for _, name := range texts {
+		var text string
+		if json.Unmarshal(members[name], &text) != nil || text == "" {
+			return nil
+		}
+		t[name] = text
+	}
+	var at float64
+	if time != "" && json.Unmarshal(members[time], &at) != nil {
+		return nil
+	}
+	if time != "" {
+		t[time] = at
+	}
+	return t
+}
+
+// putTokens returns an entry with these tokens.
+func putTokens(entry json.RawMessage, t tokens) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(entry, &members); err != nil {
+		return nil, err
+	}
+	for name, value := range t {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		members[name] = text
+	}
+	return json.Marshal(members)
+}
+
+// lendLogins returns the files of credentials whose tokens the client renews, and has the others fixed.
+func (c *Client) lendLogins() (lent []string) {
+	for _, path := range c.Logins {
+		if holdsTokens(path) {
+			lent = append(lent, path)
+		} else {
+			c.Fixed = append(slices.Clip(c.Fixed), path)
+		}
+	}
+	return lent
+}
+
+// holdsTokens reports whether a file of credentials has an entry whose tokens are renewed.
+func holdsTokens(path string) bool {
+	text, err := file.Read(path, maxLogins)
+	if err != nil {
+		return false
+	}
+	logins, err := parseLogins(text)
+	if err != nil {
+		return false
+	}
+	for name, entry := range logins {
+		if readTokens(name, entry) != nil {
+			return true
+		}
+	}
+	return false
+}
