@@ -38,6 +38,8 @@ var fixedVariables = map[string]string{
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 	// An @ in a prompt would read any file without a permission.
 	"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
+	// A session would read in its prompt what an agent of an earlier one in the same checkout has written.
+	"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
 	// With --setting-sources user, this makes the client read the project's CLAUDE.md.
 	"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
 }
