@@ -199,6 +199,7 @@ type Options struct {
 	// the session bounds them.
 	UserServers bool
 	// NoMemory keeps what the client noted in earlier sessions out of this one. Each session of the user can write it.
+	// Claude Code keeps it out of every session.
 	NoMemory bool
 
 	// MaxOutputTokens bounds one answer of the model; zero leaves the bound to the

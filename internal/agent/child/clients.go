@@ -95,6 +95,9 @@ func claudeProjects(projects, dir, resume string) (found []string) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		add(nameOf(real))
 	}
+	if resume == "" {
+		return found
+	}
 	entries, _ := os.ReadDir(projects) // of none there are none
 	for _, e := range entries {
 		if info, err := os.Lstat(filepath.Join(projects, e.Name(), resume+".jsonl")); e.IsDir() && err == nil && info.Mode().IsRegular() {

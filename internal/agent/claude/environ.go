@@ -39,7 +39,7 @@ var fixedVariables = map[string]string{
 	// An @ in a prompt would read any file without a permission.
 	"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
 	// A session would read in its prompt what an agent of an earlier one in the same checkout has written.
-	"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+	child.ForgetVariable: "1",
 	// With --setting-sources user, this makes the client read the project's CLAUDE.md.
 	"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
 }
@@ -52,9 +52,6 @@ func (a *adapter) clientEnviron(o agent.Options) []string {
 	extra := maps.Clone(fixedVariables)
 	if o.MaxOutputTokens > 0 {
 		extra[maxOutputVariable] = strconv.Itoa(o.MaxOutputTokens)
-	}
-	if o.NoMemory {
-		extra[child.ForgetVariable] = "1"
 	}
 	maps.Copy(extra, child.ParseEnviron(o.Env))
 	for _, name := range strippedNames {

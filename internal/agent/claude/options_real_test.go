@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/setup"
@@ -49,31 +48,5 @@ func TestTheRealClientTakesOptions(t *testing.T) {
 	}
 	if !strings.Contains(last.Text(), "heliotrope") {
 		t.Error("the further directory was not read")
-	}
-}
-
-// TestTheRealClientRemembersNothing has the memory that the client keeps for a directory. The control is a session with it.
-func TestTheRealClientRemembersNothing(t *testing.T) {
-	binary := realBinary(t)
-	for _, without := range []bool{true, false} {
-		home, dir, model := t.TempDir(), t.TempDir(), fakemodel.Start(t)
-		memory := filepath.Join(home, ".claude", "projects", strings.NewReplacer("/", "-", ".", "-", "_", "-").Replace(dir), "memory", "MEMORY.md")
-		if err := os.MkdirAll(filepath.Dir(memory), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(memory, []byte("heliotrope"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s, err := realClientOf(t, home, binary, model).Start(t.Context(), agent.Options{
-			Dir: dir, Sandbox: agent.ReadOnly, NoMemory: without, Sticky: agent.Choice{Model: main45},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Stop(t.Context())
-		agenttest.Watch(t, s).Turn("[[say:done]]")
-		if heard := heard(model, "heliotrope"); heard == without {
-			t.Errorf("without memory: %t: the model heard of it: %t", without, heard)
-		}
 	}
 }
