@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/egress"
 	"github.com/ratchet-dev/ratchet/internal/file"
@@ -33,13 +35,13 @@ type lending struct {
 
 // Enclose implements [proc.Box].
 func (l lending) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosure, err error) {
-	own, err := os.MkdirTemp("", "ratchet-logins-")
+	own, remove, err := makeCopies()
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			os.RemoveAll(own)
+			remove()
 		}
 	}()
 	var loans []*loan
@@ -59,9 +61,55 @@ func (l lending) Enclose(argv []string, dir string, env []string) (_ *proc.Enclo
 	e.Close = func() {
 		release()
 		stop()
-		os.RemoveAll(own)
+		remove()
 	}
 	return e, nil
+}
+
+// copiesPrefix begins the names of the directories of copies.
+const copiesPrefix = "ratchet-logins-"
+
+// makeCopies makes a directory for the copies of one box, which has a lock as long as its worker lives. It removes
+// those that killed workers have left: nothing else ends the tokens in them.
+func makeCopies() (dir string, remove func(), err error) {
+	found, err := filepath.Glob(filepath.Join(os.TempDir(), copiesPrefix+"*"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, path := range found {
+		removeStale(path)
+	}
+	if dir, err = os.MkdirTemp("", copiesPrefix); err != nil {
+		return "", nil, err
+	}
+	held, err := os.Open(dir)
+	if err == nil {
+		err = unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
+		held.Close()
+		os.RemoveAll(dir)
+		return "", nil, err
+	}
+	return dir, func() { os.RemoveAll(dir); held.Close() }, nil
+}
+
+// newest is the age below which a directory of copies may not have its lock yet.
+const newest = time.Minute
+
+// removeStale removes a directory of copies that no worker has locked.
+func removeStale(dir string) {
+	held, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return
+	}
+	defer held.Close()
+	if info, err := held.Stat(); err != nil || time.Since(info.ModTime()) < newest {
+		return
+	}
+	if unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		os.RemoveAll(dir)
+	}
 }
 
 // exchangePoll is how often tokens are taken back. A refresh token is good once: another session that

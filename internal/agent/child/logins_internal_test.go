@@ -2,8 +2,11 @@ package child
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
+	"time"
 )
 
 func TestMergeTokens(t *testing.T) {
@@ -50,5 +53,44 @@ func TestMergeTokens(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %s, want %s", name, merged, tt.want)
 		}
+	}
+}
+
+// A worker that was killed leaves copies of tokens. The next box removes them, and neither those of a worker that
+// lives nor those that were just made.
+func TestCopiesOfAKilledWorkerAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	live, remove, err := makeCopies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, made := filepath.Join(os.TempDir(), copiesPrefix+"1"), filepath.Join(os.TempDir(), copiesPrefix+"2")
+	for _, dir := range []string{killed, made} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "0"), []byte("token"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Now().Add(-2 * newest)
+	for _, dir := range []string{live, killed} {
+		if err := os.Chtimes(dir, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, removeNext, err := makeCopies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{live: true, killed: false, made: true, next: true} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %t", dir, err, want)
+		}
+	}
+	remove()
+	removeNext()
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
