@@ -159,7 +159,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 			return check.Report{}, Evaluation{}, Judgement{}, err
 		}
 	}
-	s.inside.Tree, s.inside.Read = at.top, append(s.inside.Read, borrowed...)
+	s.inside.Tree, s.inside.Read, s.inside.Own = at.top, append(s.inside.Read, borrowed...), borrowed
 	checked, err := check.Run(ctx, check.Spec{
 		Commands: in.Commands, Dir: at.dir, Home: at.home, Cache: s.cache, RunID: string(in.RunID),
 		Box: held, Inside: s.inside, Network: way.boxes,

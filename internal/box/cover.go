@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -38,6 +39,40 @@ func (r resolver) coverSockets(sockets []string, shown []mount) (covers []mount,
 		}
 	}
 	return covers, nil
+}
+
+// coverRuns returns the covers of the directory of the runs. Directories of it can be mounts below them.
+func (r resolver) coverRuns(runs string, shown []mount) (covers []mount) {
+	if _, err := os.Lstat(runs); err != nil {
+		return nil
+	}
+	for _, at := range r.pathsOf(runs, shown) {
+		if !slices.ContainsFunc(covers, func(m mount) bool { return m.to == at }) {
+			covers = append(covers, mount{kind: private, to: at})
+		}
+	}
+	return covers
+}
+
+// checkApart refuses a mount that is the directory of the runs, or in it and in none of the directories own.
+func (r resolver) checkApart(all []mount, runs string, own []string) error {
+	if runs == "" {
+		return nil
+	}
+	for _, m := range all {
+		real, err := r.resolve(m.from)
+		if err != nil || !isUnder(real, runs) {
+			continue
+		}
+		isOwn := func(dir string) bool {
+			at, err := r.resolve(dir)
+			return err == nil && at != runs && isUnder(at, runs) && isUnder(real, at)
+		}
+		if !slices.ContainsFunc(own, isOwn) {
+			return fmt.Errorf("%s: it is in the directory of the runs, of which a program sees its own part alone", m.to)
+		}
+	}
+	return nil
 }
 
 // pathsOf returns the paths in the box of a file with its links resolved.

@@ -80,7 +80,7 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 		return inside{}, fmt.Errorf("the program of this worker was removed or replaced: start the worker again: %w", err)
 	}
 	links := resolver{}
-	mounts, err := e.spec.mounts(e.box.home, links)
+	mounts, err := e.spec.mounts(e.box.home, e.box.runs, links)
 	if err != nil {
 		return inside{}, err
 	}

@@ -65,6 +65,9 @@ func (b *Box) find(c Config) (err error) {
 	} else if err != nil {
 		return err
 	}
+	if b.runs, err = resolveDir(c.Dir); err != nil {
+		return err
+	}
 	if b.own, err = os.Executable(); err != nil {
 		return err
 	}
@@ -79,6 +82,22 @@ func (b *Box) find(c Config) (err error) {
 		return &Unavailable{Cause: NoProgram}
 	}
 	return nil
+}
+
+// resolveDir returns the absolute path of a directory without links. One that does not exist keeps its links.
+func resolveDir(dir string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return at, nil
+	}
+	return real, nil
 }
 
 // checkShown refuses a home directory of ours, or a directory of runs, below a directory that every box shows.

@@ -31,6 +31,9 @@ type Spec struct {
 	Lent []Loan
 	// Covered are sockets of the user. Wherever the box would show one, it has an empty file.
 	Covered []string
+	// Own are directories in the directory of the runs that the program may reach. So are the tree and the targets of
+	// overlays; a spec that shows anything else there is refused.
+	Own []string
 	// Egress is the way to the network. Nil means that there is none.
 	Egress *Egress
 	// Bridge is the path of a socket outside, to which programs inside connect by [Box.BridgeCommand]; empty: none.
@@ -112,8 +115,15 @@ func InSystem(path string) bool {
 	return filepath.IsAbs(path) && (top == "usr" || slices.Contains(systemDirs, top))
 }
 
-// reserved are directories that hold the machine itself. The box has its own.
-var reserved = []string{"/proc", "/sys", "/dev", "/run", "/tmp"}
+// reserved are directories that hold the machine itself, and of which the box has its own. Those below /tmp can be shown.
+var reserved = []string{"/proc", "/sys", "/dev", "/tmp"}
+
+// services holds the sockets of the machine and of its users: a program connects to one that it can only read. Below disks
+// are the file systems that a user has mounted.
+const (
+	services = "/run"
+	disks    = "/run/media"
+)
 
 // kernels are directories in which the kernel makes the files. Links there lead everywhere, such as /proc/self/root.
 var kernels = []string{"/proc", "/sys", "/dev"}
@@ -137,8 +147,9 @@ func (r resolver) resolve(path string) (string, error) {
 }
 
 // mounts returns what the spec adds to the box, parents before children. It refuses a path that does
-// not exist, one of the system, and one that is or holds the operator's home.
-func (s Spec) mounts(home string, links resolver) ([]mount, error) {
+// not exist, one of the system, one that is or holds the operator's home, and one of the runs that is not the spec's own.
+// An empty directory covers the runs in a directory that holds them.
+func (s Spec) mounts(home, runs string, links resolver) ([]mount, error) {
 	var all []mount
 	add := func(what string, kind mountKind, paths ...string) error {
 		for _, path := range paths {
@@ -181,6 +192,14 @@ func (s Spec) mounts(home string, links resolver) ([]mount, error) {
 		}
 		all = append(all, git)
 	}
+	own := append(slices.Clone(s.Own), s.Tree)
+	for _, o := range s.Overlays {
+		own = append(own, o.Target)
+	}
+	if err := links.checkApart(all, runs, own); err != nil {
+		return nil, err
+	}
+	all = append(all, links.coverRuns(runs, all)...)
 	slices.SortStableFunc(all, func(a, b mount) int { return strings.Compare(a.to, b.to) })
 	if err := links.checkNested(all); err != nil {
 		return nil, err
@@ -271,8 +290,17 @@ func gitMount(tree string) (mount, error) {
 	return mount{kind: fence, to: path}, nil
 }
 
-// CheckPath refuses a path that this box does not show, with the reason in one line.
-func (b *Box) CheckPath(path string) error { return CheckPath(path, b.home) }
+// CheckPath refuses a path that this box does not show, with the reason in one line. An overlay does not cover the runs.
+func (b *Box) CheckPath(path string) error {
+	links := resolver{}
+	if err := links.checkPath(path, b.home); err != nil {
+		return err
+	}
+	if real, err := links.resolve(path); err == nil && b.runs != "" && isUnder(b.runs, real) {
+		return errors.New("it holds the directory of the runs")
+	}
+	return links.checkApart([]mount{{kind: readOnly, from: path, to: path}}, b.runs, nil)
+}
 
 // CheckPath refuses a path that no box shows, with the reason in one line: one that is not clean and
 // absolute, that does not exist, that belongs to the system, and the home directory or a directory that
@@ -290,7 +318,8 @@ func (r resolver) checkPath(path, home string) error {
 	if err != nil {
 		return err
 	}
-	if real == "/" || slices.Contains(reserved, real) || underAny(real, kernels...) || underAny(path, kernels...) {
+	if real == "/" || slices.Contains(reserved, real) || underAny(real, kernels...) || underAny(path, kernels...) ||
+		isUnder(real, services) && !strings.HasPrefix(real, disks+"/") {
 		return errors.New("it belongs to the system, and the box has its own")
 	}
 	if home != "" && isUnder(home, real) {

@@ -3,6 +3,7 @@ package box_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,14 +18,19 @@ import (
 func TestSpecThatIsRefused(t *testing.T) {
 	need.Program(t, "bwrap")
 	home := t.TempDir()
-	b, err := box.Open(t.Context(), box.Config{Home: home})
+	runs := mkdir(t, t.TempDir(), "runs")
+	b, err := box.Open(t.Context(), box.Config{Home: home, Dir: runs})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tree, outside, linked := mkdir(t, home, "tree"), filepath.Join(t.TempDir(), "tool"), filepath.Join(t.TempDir(), "link")
 	write(t, outside, "#!/bin/sh\n", 0o755)
-	if err := os.Symlink(home, linked); err != nil {
-		t.Fatal(err)
+	services, inRuns := filepath.Join(filepath.Dir(linked), "services"), filepath.Join(filepath.Dir(linked), "other")
+	socket := below(t, "/run")
+	for at, to := range map[string]string{linked: home, services: socket, inRuns: mkdir(t, runs, "other")} {
+		if err := os.Symlink(to, at); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, test := range map[string]struct {
 		spec box.Spec
@@ -44,6 +50,11 @@ func TestSpecThatIsRefused(t *testing.T) {
 		"the processes of the host":       {spec: box.Spec{Tree: tree, Read: []string{"/proc/self"}}, want: "system"},
 		"a directory by way of a process": {spec: box.Spec{Tree: tree, Read: []string{"/proc/self/root" + tree}}, want: "system"},
 		"the sockets of the host":         {spec: box.Spec{Tree: tree, Write: []string{"/run"}}, want: "system"},
+		"a socket of the host":            {spec: box.Spec{Tree: tree, Read: []string{socket}}, want: "system"},
+		"a link to the sockets":           {spec: box.Spec{Tree: tree, Read: []string{services}}, want: "system"},
+		"the directory of the runs":       {spec: box.Spec{Tree: tree, Read: []string{runs}, Own: []string{runs}}, want: "directory of the runs"},
+		"a directory in it":               {spec: box.Spec{Tree: tree, Write: []string{mkdir(t, runs, "other")}, Own: []string{mkdir(t, runs, "own")}}, want: "directory of the runs"},
+		"a link to one in it":             {spec: box.Spec{Tree: tree, Read: []string{inRuns}}, want: "directory of the runs"},
 		"the repository of the tree":      {spec: box.Spec{Tree: tree, Write: []string{mkdir(t, tree, ".git/hooks")}}, want: ".git"},
 		"a directory that is not there":   {spec: box.Spec{Tree: tree}, dir: outside + "x", want: "working directory"},
 		"another directory":               {spec: box.Spec{Tree: tree}, dir: filepath.Dir(outside), want: "working directory"},
@@ -64,6 +75,55 @@ func TestSpecThatIsRefused(t *testing.T) {
 			}
 			if _, ok := errors.AsType[*proc.BoxError](err); !ok && test.dir == tree {
 				t.Errorf("no error of the box: %v", err)
+			}
+		})
+	}
+}
+
+// below returns the path of something in a directory of the machine.
+func below(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 {
+		t.Skipf("nothing is in %s: %v", dir, err)
+	}
+	return filepath.Join(dir, entries[0].Name())
+}
+
+// A directory that a person names, as for a toolchain, may hold the runs. The program sees its own part of them.
+func TestTheRunsAreCoveredWhereADirectoryHoldsThem(t *testing.T) {
+	need.Program(t, "bwrap")
+	top, tree := t.TempDir(), t.TempDir()
+	runs, linked := mkdir(t, top, "state/.runs"), filepath.Join(t.TempDir(), "linked")
+	b, err := box.Open(t.Context(), box.Config{Dir: runs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := mkdir(t, runs, "work/own")
+	write(t, filepath.Join(own, "file"), "own\n", 0o600)
+	write(t, filepath.Join(runs, "engine.json"), "secret\n", 0o600)
+	write(t, filepath.Join(top, "tool"), "tool\n", 0o600)
+	if err := os.Symlink(top, linked); err != nil {
+		t.Fatal(err)
+	}
+	look := func(top string) string {
+		return fmt.Sprintf("cat %[1]s/tool; cd %[1]s/state/.runs && find . | sort; cat work/own/file; true", top)
+	}
+	for name, tt := range map[string]struct {
+		spec   box.Spec
+		script string
+		want   string
+	}{
+		"no part of its own":            {box.Spec{Tree: tree, Read: []string{top}}, look(top), "tool\n.\n"},
+		"a part to read":                {box.Spec{Tree: tree, Read: []string{top, own}, Own: []string{own}}, look(top), "tool\n.\n./work\n./work/own\n./work/own/file\nown\n"},
+		"its tree":                      {box.Spec{Tree: own, Read: []string{top}}, look(top) + "; echo x > " + own + "/made && echo made", "tool\n.\n./work\n./work/own\n./work/own/.git\n./work/own/file\nown\nmade\n"},
+		"the directory, by a link":      {box.Spec{Tree: tree, Read: []string{linked}}, look(linked), "tool\n.\n"},
+		"the directory, to write":       {box.Spec{Tree: tree, Write: []string{top}}, look(top) + "; mv " + top + "/state/.runs " + top + "/x || echo stays", "tool\n.\nstays\n"},
+		"the directory, and one within": {box.Spec{Tree: tree, Read: []string{top, top + "/state"}}, look(top), "tool\n.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := inBox(t, b, tt.spec, "("+tt.script+") 2>/dev/null"); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -111,6 +111,7 @@ func (s *Spec) completeInside() error {
 		s.Inside.Tree = s.Dir
 	}
 	s.Inside.Write = append(slices.Clip(s.Inside.Write), s.Home)
+	s.Inside.Own = append(slices.Clip(s.Inside.Own), s.Home, s.Cache)
 	if s.Cache == "" {
 		return nil
 	}

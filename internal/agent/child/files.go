@@ -13,8 +13,8 @@ import (
 )
 
 // ProgramFiles returns the files and directories that the program of argv consists of, as far as they
-// are outside of the system's directories: the program, the scripts among its arguments, their
-// interpreters, and the packages that they belong to. Path has the form of PATH.
+// are outside of the system's directories: the program with its interpreters, the files among its
+// arguments, and the packages that they belong to. Path has the form of PATH.
 func ProgramFiles(argv []string, path string) []string {
 	var found []string
 	add := func(path string) {
@@ -22,7 +22,7 @@ func ProgramFiles(argv []string, path string) []string {
 			found = append(found, path)
 		}
 	}
-	for _, arg := range argv {
+	for i, arg := range argv {
 		if info, err := os.Stat(arg); err != nil || !filepath.IsAbs(arg) || !info.Mode().IsRegular() {
 			continue
 		}
@@ -34,6 +34,9 @@ func ProgramFiles(argv []string, path string) []string {
 			}
 			add(next)
 			add(packageOf(real))
+			if i > 0 { // no kernel reads the first line of an argument
+				break
+			}
 			if next = interpreterOf(next, path); next == "" {
 				break
 			}
@@ -78,21 +81,44 @@ func readHashbang(script string) (line string, ok bool) {
 	return strings.CutPrefix(text, "#!")
 }
 
-// interpreterOf returns the absolute path of the program that runs a script, or "".
+// interpreterOf returns the absolute path of the program that runs a script, or "". The author of the script, who may be a
+// stranger, wrote its first line: what a box shows because of it is a program of the system, one in the script's own
+// package, or one that PATH finds by its name.
 func interpreterOf(script, path string) string {
 	line, ok := readHashbang(script)
 	words := strings.Fields(line)
 	if !ok || len(words) == 0 {
 		return ""
 	}
-	if filepath.Base(words[0]) != "env" {
-		return words[0]
+	if filepath.Base(words[0]) == "env" {
+		return findEnvProgram(words[1:], path)
 	}
-	for _, word := range words[1:] {
-		if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
-			program, _ := FindProgram(word, path)
-			return program
+	program := filepath.Clean(words[0])
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil || !filepath.IsAbs(program) || checkExecutable(real) != nil {
+		return ""
+	}
+	own, _ := filepath.EvalSymlinks(script) // the first line came from there
+	named, _ := FindProgram(filepath.Base(program), path)
+	found, err := filepath.EvalSymlinks(named)
+	if box.InSystem(program) || strings.HasPrefix(real, packageOf(own)+"/") || err == nil && found == real {
+		return program
+	}
+	return ""
+}
+
+// findEnvProgram returns the program that env runs with the words, or "". An option can have a value of its own, so that
+// the program may not be found; a path is no program, because the script would choose it.
+func findEnvProgram(words []string, path string) string {
+	for _, word := range words {
+		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
 		}
+		program, err := FindProgram(word, path)
+		if err != nil || strings.Contains(word, "/") {
+			return ""
+		}
+		return program
 	}
 	return ""
 }

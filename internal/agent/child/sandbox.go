@@ -70,7 +70,7 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	if err != nil {
 		return Enclosed{}, fmt.Errorf("%w: network of the agent: %w", agent.ErrUnavailable, err)
 	}
-	spec := box.Spec{Read: slices.Concat(o.Objects, c.Read, s.Read)}
+	spec := box.Spec{Read: slices.Concat(o.Objects, c.Read, s.Read), Own: slices.Concat(o.Objects, []string{o.Top})}
 	if o.Sandbox == agent.ReadOnly {
 		spec.Read = append(spec.Read, topOf(o))
 	} else {
