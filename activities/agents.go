@@ -26,6 +26,8 @@ func (a *Activities) Agents(ctx context.Context) (AgentsResult, error) {
 type ProbeInput struct {
 	Specs []string `json:"specs"`
 	Dir   string   `json:"dir,omitempty"` // the working directory of their programs
+	// Sandbox is the policy of the run.
+	Sandbox run.Sandbox `json:"sandbox,omitempty"`
 	// Options are those that a provider has in the run, by its spec.
 	Options map[string]setup.Options `json:"options,omitempty"`
 }
@@ -51,7 +53,7 @@ func (a *Activities) Probe(ctx context.Context, in ProbeInput) (ProbeResult, err
 	var all sync.WaitGroup
 	for i, spec := range in.Specs {
 		all.Go(func() {
-			if err := a.probe(ctx, Opening{Spec: spec, Dir: in.Dir, Options: in.Options[spec]}); err != nil {
+			if err := a.probe(ctx, Opening{Spec: spec, Dir: in.Dir, Sandbox: in.Sandbox, Options: in.Options[spec]}); err != nil {
 				found[i] = report.Clip(a.redact.String(err.Error()), 2*report.MaxSummary)
 			}
 		})

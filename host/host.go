@@ -213,7 +213,7 @@ func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry b
 	config := activities.Config{
 		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup, Sandbox: sandbox, Toolchains: c.Toolchains,
 		Notify: c.Notify.Channels(),
-		Survey: func(ctx context.Context) []agent.Manifest { return c.collectManifests(ctx, c.RunsDir, sandbox.Box) },
+		Survey: func(ctx context.Context) []agent.Manifest { return c.collectManifests(ctx, c.RunsDir, sandbox) },
 	}
 	if registry {
 		host := citizen.Host{Dirs: dirs}
@@ -222,7 +222,7 @@ func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry b
 		}
 		env.Host, config.Forget = host, host.Forget
 	}
-	config.Open, config.Probe = providerOpener(env, sandbox), providerProber(env)
+	config.Open, config.Probe = providerOpener(env, sandbox), providerProber(env, sandbox)
 	return activities.New(config)
 }
 
@@ -234,18 +234,18 @@ func (c Config) catalogEnv() catalog.Env {
 // CollectManifests returns the manifests of the agents on this machine, asked in the directory. Of the
 // configuration it needs the environment and the policy of the sandbox alone. It tests the box.
 func (c Config) CollectManifests(ctx context.Context, dir string) []agent.Manifest {
-	var held *box.Box
-	if !c.Sandbox.Off() {
-		held, _ = c.OpenBox(ctx) // doctor says why there is none
+	sandbox := activities.Sandbox{Policy: c.Sandbox.WithDefault()}
+	if !sandbox.Policy.Off() {
+		sandbox.Box, sandbox.Missing = c.OpenBox(ctx) // doctor says why there is none
 	}
-	return c.collectManifests(ctx, dir, held)
+	return c.collectManifests(ctx, dir, sandbox)
 }
 
 // collectManifests notes in the manifests of programs that the box holds them. The gateway of OpenClaw
 // runs already.
-func (c Config) collectManifests(ctx context.Context, dir string, held *box.Box) []agent.Manifest {
-	env := c.catalogEnv()
-	env.Dir = dir
+func (c Config) collectManifests(ctx context.Context, dir string, sandbox activities.Sandbox) []agent.Manifest {
+	env, held := c.catalogEnv(), sandbox.Box
+	env.Dir, env.Greeting = dir, greetingUnder(sandbox, sandbox.Policy)
 	list := agent.CollectManifests(ctx, catalog.NewAdapters(env))
 	for i := range list {
 		if held != nil && list[i].Installed && list[i].Kind != agent.OpenClaw {
@@ -275,14 +275,14 @@ func providerOpener(env catalog.Env, sandbox activities.Sandbox) activities.Open
 }
 
 // providerProber returns the prober of the catalogue's providers.
-func providerProber(env catalog.Env) func(context.Context, activities.Opening) error {
+func providerProber(env catalog.Env, sandbox activities.Sandbox) func(context.Context, activities.Opening) error {
 	return func(ctx context.Context, o activities.Opening) error {
 		spec, err := catalog.Parse(o.Spec)
 		if err != nil {
 			return err
 		}
 		env := env
-		env.Dir = o.Dir
+		env.Dir, env.Greeting = o.Dir, greetingUnder(sandbox, o.Sandbox)
 		if err := spec.Probe(ctx, env); err != nil {
 			return err
 		}

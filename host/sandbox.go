@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // NoBox is the error of a machine without a box that holds.
@@ -86,6 +88,12 @@ func (c Config) openSandbox(ctx context.Context) activities.Sandbox {
 		c.warn(fmt.Errorf("no checks, command providers and agents are executed: %w", s.Missing))
 	}
 	return s
+}
+
+// greetingUnder returns how programs are asked what they are, for a run with the policy.
+func greetingUnder(sandbox activities.Sandbox, want run.Sandbox) acp.Greeting {
+	held, err := sandbox.Admit(want)
+	return acp.Greeting{Box: held, Unboxed: held == nil && err == nil}
 }
 
 func (c Config) warn(err error) {

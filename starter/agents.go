@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -65,7 +66,11 @@ func (c *cli) localAgents(ctx context.Context) []agent.Manifest {
 	if err != nil {
 		dir = "."
 	}
-	return host.Config{Environ: c.environ}.CollectManifests(ctx, dir)
+	config := host.Config{Environ: c.environ}
+	if s, err := settings.Read(c.settingsPath()); err == nil { // a broken file means the box
+		config.Sandbox = s.Sandbox()
+	}
+	return config.CollectManifests(ctx, dir)
 }
 
 func (c *cli) printAgents(list []agent.Manifest) {

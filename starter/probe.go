@@ -83,7 +83,7 @@ func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.I
 	if len(specs) == 0 {
 		return nil
 	}
-	found, err := client.Probe(ctx, activities.ProbeInput{Specs: specs, Dir: p.Dir, Options: given})
+	found, err := client.Probe(ctx, activities.ProbeInput{Specs: specs, Dir: p.Dir, Sandbox: in.Sandbox, Options: given})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

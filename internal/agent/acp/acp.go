@@ -46,6 +46,8 @@ type Config struct {
 	Allow   []string
 	// Sandbox is the boundary around the agent.
 	Sandbox child.Sandbox
+	// Greeting says how the agent is asked what it is.
+	Greeting Greeting
 	// Patience is the time in which an interrupted turn has to end; after it the
 	// agent is ended. Zero means DefaultPatience.
 	Patience time.Duration
@@ -118,7 +120,11 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	if o.Servers, err = a.Sandbox.AllServers(o, child.ParseEnviron(a.agentEnviron(o))["PATH"]); err != nil {
 		return nil, err
 	}
-	s, err := a.spawnAgent(ctx, o)
+	in, err := a.enclose(o)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.spawnAgent(ctx, in, o)
 	if err != nil {
 		return nil, err
 	}
@@ -144,18 +150,17 @@ func (a *adapter) CheckOptions(ctx context.Context, o agent.Options) error {
 	if _, err := child.FindServers(o.Servers, child.ParseEnviron(a.agentEnviron(o))["PATH"]); err != nil || len(o.Dirs)+len(o.ReadDirs) == 0 {
 		return err
 	}
+	if !a.Greeting.admitted() { // the start of the session finds out
+		return nil
+	}
 	if m := a.Manifest(ctx); m.Installed && !slices.Contains(m.Capabilities.Options, setup.DirsOption) {
 		return newError(failure.BadRequest, false, m.Label+" takes no further directories")
 	}
 	return nil
 }
 
-func (a *adapter) spawnAgent(ctx context.Context, o agent.Options) (*session, error) {
-	enclosed, err := a.enclose(o)
-	if err != nil {
-		return nil, err
-	}
-	c, err := child.Start(ctx, child.Spec{Argv: enclosed.argv, Dir: o.Dir, Env: enclosed.Env, Box: enclosed.Box, Log: o.Log})
+func (a *adapter) spawnAgent(ctx context.Context, in enclosed, o agent.Options) (*session, error) {
+	c, err := child.Start(ctx, child.Spec{Argv: in.argv, Dir: o.Dir, Env: in.Env, Box: in.Box, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,8 @@ func TestTheBridgeToClaudeCode(t *testing.T) {
 	runReal(t, agenttest.Subject{
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 			return acp.New(acp.Config{
-				Argv: argv, Allow: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"},
+				Greeting: acp.Greeting{Unboxed: true},
+				Argv:     argv, Allow: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"},
 				Environ: []string{
 					path, "HOME=" + t.TempDir(), "ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=sk-ant-dummy",
 					"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1",
@@ -58,7 +59,8 @@ func TestGemini(t *testing.T) {
 				"model":   object{"disableLoopDetection": true},
 			})
 			return acp.New(acp.Config{
-				Argv: argv, Allow: []string{"GOOGLE_GEMINI_BASE_URL", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_CLI_TRUST_WORKSPACE"},
+				Greeting: acp.Greeting{Unboxed: true},
+				Argv:     argv, Allow: []string{"GOOGLE_GEMINI_BASE_URL", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_CLI_TRUST_WORKSPACE"},
 				Environ: []string{
 					path, "HOME=" + home, "TMPDIR=" + t.TempDir(), "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + speakGemini(t, model.Model),
 					"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true",
@@ -84,7 +86,8 @@ func TestTheBridgeToCodex(t *testing.T) {
 				`[model_providers.fake]`, `name = "fake"`, fmt.Sprintf("base_url = %q", model.URL+"/v1"), `wire_api = "responses"`, `env_key = "FAKE_KEY"`,
 			}, "\n"))
 			return acp.New(acp.Config{
-				Argv: argv, Allow: []string{"FAKE_KEY", "NO_BROWSER"},
+				Greeting: acp.Greeting{Unboxed: true},
+				Argv:     argv, Allow: []string{"FAKE_KEY", "NO_BROWSER"},
 				Environ: []string{path, "HOME=" + home, "CODEX_HOME=" + home, "FAKE_KEY=dummy", "NO_BROWSER=1"},
 			}), agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
 		},

@@ -15,7 +15,8 @@ func TestContract(t *testing.T) {
 	runSuite(t, agenttest.Subject{
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 			adapter := acp.New(acp.Config{
-				Argv: self("code"), Allow: []string{modelVariable, "GORACE"},
+				Greeting: acp.Greeting{Unboxed: true},
+				Argv:     self("code"), Allow: []string{modelVariable, "GORACE"},
 				Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), modelVariable + "=" + model.URL, "GORACE=atexit_sleep_ms=0"},
 			})
 			return adapter, agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
@@ -28,6 +29,16 @@ type introduction struct {
 // is no longer waited for.
 const introductionLimit = 30 * time.Second
 
+// Greeting says how an agent is asked what it is, before any session: its program may be the repository's. The zero
+// Greeting asks none.
+type Greeting struct {
+	Box *box.Box // around the program
+	// Unboxed starts the program without a box where there is none.
+	Unboxed bool
+}
+
+func (g Greeting) admitted() bool { return g.Box != nil || g.Unboxed }
+
 // Manifest implements agent.Adapter. It greets the agent and opens no session,
 // because an agent keeps every session that was opened, and takes seconds to open
 // it. Modes and models come from the last session that was started. An agent that
@@ -41,6 +52,9 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	}
 	if err != nil {
 		return a.missingManifest(err)
+	}
+	if !a.Greeting.admitted() {
+		return a.unaskedManifest(path)
 	}
 	i := a.introduceAgent(a.programState(path))
 	select {
@@ -82,9 +96,20 @@ func (i *introduction) hasFailed() bool {
 	}
 }
 
-// fetchGreeting greets an agent and ends it.
+// fetchGreeting greets an agent and ends it. It works in an empty directory of its own: in a shared one another user
+// could leave settings that it loads.
 func (a *adapter) fetchGreeting(ctx context.Context) (greeting, error) {
-	s, err := a.spawnAgent(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly})
+	dir, err := os.MkdirTemp("", "ratchet-greeting-") // mode 0700
+	if err != nil {
+		return greeting{}, err
+	}
+	defer os.RemoveAll(dir)
+	o := agent.Options{Dir: dir, Sandbox: agent.ReadOnly}
+	in, err := a.encloseGreeting(o)
+	if err != nil {
+		return greeting{}, err
+	}
+	s, err := a.spawnAgent(ctx, in, o)
 	if err != nil {
 		return greeting{}, err
 	}
@@ -100,6 +125,15 @@ func (a *adapter) missingManifest(err error) agent.Manifest {
 		label = filepath.Base(a.Argv[0])
 	}
 	return agent.MissingManifest(agent.ACP, label, err.Error())
+}
+
+// unaskedManifest returns the manifest of an agent whose program is known alone.
+func (a *adapter) unaskedManifest(path string) agent.Manifest {
+	m := agent.MissingManifest(agent.ACP, filepath.Base(path), "")
+	m.Installed, m.Binary, m.Status = true, path, agent.Degraded
+	m.StatusReason = "its version and abilities are unknown: it is started in the box alone, and there is none"
+	m.Capabilities.Sandbox = "soft"
+	return m
 }
 
 // findProgram returns the agent's program, or an error that names every place

@@ -24,7 +24,8 @@ func named(t *testing.T, name string) (adapter agent.Adapter, program, log strin
 		t.Fatal(err)
 	}
 	return acp.New(acp.Config{
-		Argv: []string{"agent", "play", name}, Allow: []string{logVariable, "GORACE"},
+		Greeting: acp.Greeting{Unboxed: true},
+		Argv:     []string{"agent", "play", name}, Allow: []string{logVariable, "GORACE"},
 		Environ: []string{"PATH=/no/such/place:" + dir, logVariable + "=" + log, "GORACE=atexit_sleep_ms=0"},
 	}), program, log
 }
@@ -101,7 +102,7 @@ func TestTheManifestOfNothing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := acp.New(acp.Config{Argv: tt.argv, Environ: []string{"PATH=" + dir + ":/no/such/place"}}).Manifest(tt.ctx)
+			m := acp.New(acp.Config{Greeting: acp.Greeting{Unboxed: true}, Argv: tt.argv, Environ: []string{"PATH=" + dir + ":/no/such/place"}}).Manifest(tt.ctx)
 			if m.Installed || m.Status != agent.Unsupported || !strings.Contains(m.Unavailable, tt.says) || m.Models == nil || m.Modes == nil {
 				t.Errorf("got %+v", m)
 			}
@@ -112,7 +113,7 @@ func TestTheManifestOfNothing(t *testing.T) {
 // A slow agent is not asked a second time, and known once it has answered.
 func TestTheManifestOfASlowAgentComesLater(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	adapter := acp.New(acp.Config{Argv: []string{"/bin/sh", "-c", `read -r line; while [ ! -e "` + pipe + `" ]; do sleep 0.01; done; echo '{"jsonrpc":"2.0","id":1,"result":` + greetings["plain"] + `}'`}})
+	adapter := acp.New(acp.Config{Greeting: acp.Greeting{Unboxed: true}, Argv: []string{"/bin/sh", "-c", `read -r line; while [ ! -e "` + pipe + `" ]; do sleep 0.01; done; echo '{"jsonrpc":"2.0","id":1,"result":` + greetings["plain"] + `}'`}})
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		answered := make(chan agent.Manifest)

@@ -76,7 +76,7 @@ func TestOpencode(t *testing.T) {
 	in := func(t *testing.T, home string, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 		config := filepath.Join(home, "opencode.json")
 		write(t, config, opencodeConfig(model.URL))
-		adapter := acp.New(acp.Config{Argv: []string{binary, "acp"}, Environ: []string{
+		adapter := acp.New(acp.Config{Greeting: acp.Greeting{Unboxed: true}, Argv: []string{binary, "acp"}, Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + home, "OPENCODE_CONFIG=" + config,
 			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 			"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",

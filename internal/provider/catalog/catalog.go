@@ -108,6 +108,8 @@ type Env struct {
 	Allow   []string
 	// Sandbox is the boundary around programs. The gateway of OpenClaw runs outside of it.
 	Sandbox child.Sandbox
+	// Greeting says how agents of ACP are asked what they are.
+	Greeting acp.Greeting
 	// State is the directory for the state of adapters that must outlive the worker; empty: none.
 	State string
 	// Agents keeps the agents that wait for a decision.
@@ -184,7 +186,7 @@ func (s Spec) newAdapter(env Env) agent.Adapter {
 		return codex.New(codex.Config{Binary: programOf(lookup, CodexBinary, ""), Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
 	case ACP:
 		argv := append([]string{inDir(env.Dir, s.Argv[0])}, s.Argv[1:]...)
-		return acp.New(acp.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
+		return acp.New(acp.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox, Greeting: env.Greeting})
 	case Pi:
 		argv, _ := PiArgv(env.Environ) // a value that cannot be read was refused before the run; otherwise pi on PATH
 		return pi.New(pi.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
