@@ -70,7 +70,7 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 	for _, c := range kit.Caches {
 		var refused error
 		if c.Dir != "" {
-			refused = b.CheckPath(c.Dir)
+			refused = b.CheckLower(c.Dir)
 		}
 		if refused != nil {
 			_ = a.runs.Run(in.RunID).Log("check", rundir.Error, "a cache of the user is left out, and the checks begin with an empty one", map[string]any{

@@ -47,6 +47,10 @@ func (b *Box) Limits(l Limits) string {
 	return fmt.Sprintf("%s, %s, %s", l.memoryCause(), l.processCause(), disk)
 }
 
+// Runs returns the directory of the runs without links; empty: none is known. No box shows more of it than its spec's own
+// part.
+func (b *Box) Runs() string { return b.runs }
+
 // Overlays reports whether a Spec may have overlays on this machine.
 func (b *Box) Overlays() bool { return b.overlay }
 

@@ -290,8 +290,12 @@ func gitMount(tree string) (mount, error) {
 	return mount{kind: fence, to: path}, nil
 }
 
-// CheckPath refuses a path that this box does not show, with the reason in one line. An overlay does not cover the runs.
-func (b *Box) CheckPath(path string) error {
+// CheckPath refuses a path that this box does not show, with the reason in one line.
+func (b *Box) CheckPath(path string) error { return CheckPath(path, b.home) }
+
+// CheckLower refuses a directory that this box lays no overlay over: one that it does not show, and one that is, holds or
+// lies in the directory of the runs, which no overlay covers.
+func (b *Box) CheckLower(path string) error {
 	links := resolver{}
 	if err := links.checkPath(path, b.home); err != nil {
 		return err

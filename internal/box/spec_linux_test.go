@@ -129,6 +129,23 @@ func TestTheRunsAreCoveredWhereADirectoryHoldsThem(t *testing.T) {
 	}
 }
 
+func TestNoOverlayIsLaidOverTheRuns(t *testing.T) {
+	need.Program(t, "bwrap")
+	home := t.TempDir()
+	runs := mkdir(t, home, "state/runs")
+	b, err := box.Open(t.Context(), box.Config{Home: home, Dir: runs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, good := range map[string]bool{
+		mkdir(t, home, "cache"): true, runs: false, filepath.Dir(runs): false, mkdir(t, runs, "cache"): false, home: false,
+	} {
+		if err := b.CheckLower(dir); (err == nil) != good {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
 func TestWhatASpecShows(t *testing.T) {
 	b := openBox(t)
 	dir := t.TempDir()

@@ -86,6 +86,9 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	for _, dir := range o.ReadDirs {
 		spec.Read = append(spec.Read, filepath.Clean(dir))
 	}
+	if err := s.coverNamed(&spec, o); err != nil {
+		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
+	}
 	spec.Read = append(spec.Read, serverFiles(o, values["PATH"])...)
 	if o.Bridge != nil {
 		spec.Bridge = o.Bridge.Socket
@@ -101,6 +104,30 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 		in.Box = lending{boxes: boxes, box: s.Box, spec: spec, logins: lent}
 	}
 	return in, nil
+}
+
+// coverNamed has the box cover the sockets in the directories that a person has named. A checkout is no such directory:
+// it is made for the session.
+func (s Sandbox) coverNamed(spec *box.Spec, o agent.Options) error {
+	named := slices.Concat(o.Dirs, o.ReadDirs)
+	if o.Top == "" {
+		named = append(named, o.Dir)
+	}
+	for _, dir := range named {
+		if err := s.Box.CheckPath(filepath.Clean(dir)); err != nil { // before a look at all of the home
+			return fmt.Errorf("directory %s: %w", dir, err)
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return err
+		}
+		sockets, err := findSockets(real, []string{s.Box.Runs()}, mostMet)
+		if err != nil {
+			return err
+		}
+		spec.Covered = append(spec.Covered, sockets...)
+	}
+	return nil
 }
 
 // topOf returns the top of the checkout of a session.

@@ -1,6 +1,9 @@
 package command_test
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +58,32 @@ func (d desk) ask(t *testing.T, boxed bool, argv []string, script string) (strin
 		Constraints: provider.Constraints{TimeoutMs: 60_000, PatchFirst: true},
 	}, func(provider.Progress) {})
 	return resp.RawText, err
+}
+
+// A program of the user, such as a development server, listens where it works.
+func TestNoSocketInItsDirectoryIsReached(t *testing.T) {
+	for _, name := range []string{".overmind.sock", "tmp/sockets/puma.sock"} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			socket := filepath.Join(d.dir, name)
+			if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "reached\n") }))
+			script := "#!/bin/sh\ncurl -s -m 60 --unix-socket " + name + " http://x/ || echo refused\n"
+			if got, err := d.ask(t, true, []string{"./agent.sh"}, script); err != nil || got != "refused\n" {
+				t.Errorf("got %q, %v", got, err)
+			}
+			if got, err := d.ask(t, false, []string{"./agent.sh"}, script); err != nil || got != "reached\n" { // the control
+				t.Errorf("without a box: %q, %v", got, err)
+			}
+		})
+	}
 }
 
 // Whoever wrote the repository wrote the first line of its script.
