@@ -94,14 +94,14 @@ func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspac
 		seen = displayable(&r)
 		return tell(r)
 	})
-	used, _ := errors.AsType[*workspace.CheckedOutError](err)
+	used, _ := errors.AsType[*git.InUseError](err)
 	switch {
 	case errors.Is(err, workspace.ErrMoved) && seen != nil:
 		askAboutBranch(in.branchName(), *seen, seen.Found()+", and was not put back, for the record does not say that the run is here", e, out)
 		return true, nil
 	case used != nil && found != nil:
 		at := *displayable(found)
-		askAboutBranch(in.branchName(), at, at.Found()+", and was not put back, for a work tree has it checked out: "+display.Line(used.Advice()), e, out)
+		askAboutBranch(in.branchName(), at, at.Found()+", and was not put back, for it is "+string(used.Task)+" in a work tree: "+display.Line(used.Advice()), e, out)
 		return true, nil
 	case err != nil:
 		return false, err

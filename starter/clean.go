@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -133,13 +134,14 @@ func (c *cli) branchOf(ctx context.Context, f cleanFlags, r recordOf, before tim
 	if tip == in.Repository.Base && (b.Why == "merged" || in.Before == nil) { // else the commits of the run before are there
 		b.Why = "empty"
 	}
+	inUse, _ := errors.AsType[*git.InUseError](l.CheckUnused(r.branch))
 	switch end := r.endEvent(); {
 	case end == nil:
 		b.Why, b.Stays = "open", "its run is not over"
 	case end.TS.After(before):
 		b.Why, b.Stays = "recent", fmt.Sprintf("its run ended %s ago, and --older %s spares it", c.agoText(end.TS), f.older)
-	case l.InUse(r.branch):
-		b.Why, b.Stays = "inUse", "a work tree has it checked out"
+	case inUse != nil:
+		b.Why, b.Stays = "inUse", display.Line(inUse.Error())
 	case b.Why == "unmerged" && !f.unmerged:
 		b.Stays = "no branch of yours has its commits; --unmerged removes it"
 	}

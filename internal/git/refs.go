@@ -21,6 +21,7 @@ type Ref struct {
 // The bounds of the files that are read here. Git reads larger ones.
 const (
 	maxRefFile    = 4 << 10
+	maxUseFile    = 1 << 20
 	maxPackedRefs = 64 << 20
 	maxRefDepth   = 64 // directories below each other
 )
@@ -66,34 +67,6 @@ func ReadRefs(common string, patterns ...string) (refs []Ref, ok bool) {
 	}
 	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
 	return refs, true
-}
-
-// CheckedOut returns the names of the references that the HEADs of a repository name: of its own checkout and of
-// its further work trees. It returns false as ReadRefs does.
-func CheckedOut(common string) (names []string, ok bool) {
-	root, err := os.OpenRoot(common)
-	if err != nil {
-		return nil, false
-	}
-	defer root.Close()
-	heads := []string{"HEAD"}
-	trees, err := listNames(root, "worktrees")
-	if err != nil {
-		return nil, false
-	}
-	for _, tree := range trees {
-		heads = append(heads, path.Join("worktrees", tree, "HEAD"))
-	}
-	for _, head := range heads {
-		value, ok := readRef(root, head)
-		if !ok {
-			return nil, false
-		}
-		if target, symbolic := strings.CutPrefix(value, symbolicRef); symbolic {
-			names = append(names, target)
-		}
-	}
-	return names, true
 }
 
 // symbolicRef begins the value of a reference that is another name of one.

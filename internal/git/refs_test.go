@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -163,31 +162,5 @@ func TestUnusualRefsAreLeftToGit(t *testing.T) {
 				t.Errorf("read %t:\n%s\ngit:\n%s", ok, asText(got), want)
 			}
 		})
-	}
-}
-
-func TestCheckedOut(t *testing.T) {
-	r, ids := refRepo(t, "-b", "main")
-	run(t, r, "update-ref", "refs/heads/main", ids[0])
-	run(t, r, "update-ref", "refs/heads/other", ids[0])
-	check := func(want ...string) {
-		t.Helper()
-		got, ok := git.CheckedOut(r.GitDir)
-		slices.Sort(got)
-		if !ok || !slices.Equal(got, want) {
-			t.Errorf("%q, %t; want %q", got, ok, want)
-		}
-	}
-	check("refs/heads/main")
-	run(t, r, "worktree", "add", "-q", filepath.Join(t.TempDir(), "tree"), "other")
-	check("refs/heads/main", "refs/heads/other")
-	run(t, r, "worktree", "add", "-q", "--detach", filepath.Join(t.TempDir(), "more"))
-	run(t, r, "update-ref", "--no-deref", "HEAD", ids[1])
-	check("refs/heads/other")
-	if err := os.Remove(filepath.Join(r.GitDir, "HEAD")); err != nil {
-		t.Fatal(err)
-	}
-	if got, ok := git.CheckedOut(r.GitDir); ok {
-		t.Errorf("without a HEAD: %q", got)
 	}
 }

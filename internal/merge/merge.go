@@ -140,10 +140,10 @@ func (p *Plan) findTarget(ctx context.Context) error {
 		return fmt.Errorf("branch %s: %w", p.Into, ErrTarget)
 	}
 	p.mine = head == p.Into && p.at.root != ""
-	if !p.mine && p.at.isUsed(p.ref()) {
-		return fmt.Errorf("branch %s is checked out in another work tree: merge there, or switch that one to another branch", p.Into)
+	if p.mine {
+		return nil
 	}
-	return nil
+	return p.at.checkUnused(p.ref())
 }
 
 func (p *Plan) ref() string { return "refs/heads/" + p.Into }
@@ -188,7 +188,7 @@ func (p *Plan) checkSwitch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if mine := head == p.Into && p.at.root != ""; mine != p.mine || !mine && p.at.isUsed(p.ref()) {
+	if mine := head == p.Into && p.at.root != ""; mine != p.mine || !mine && p.at.checkUnused(p.ref()) != nil {
 		return ErrSwitched
 	}
 	return nil

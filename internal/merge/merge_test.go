@@ -184,7 +184,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 		{"a branch of another work tree", func(r repo, in *merge.Input) {
 			r.git("worktree", "add", "-q", "-b", "release", filepath.Join(filepath.Dir(r.dir), "release"))
 			in.Into = "release"
-		}, nil, "another work tree"},
+		}, nil, "release is checked out at "},
 		{"a merge under way", func(r repo, _ *merge.Input) { r.write(".git/MERGE_HEAD", r.git("rev-parse", branch)+"\n") }, nil, "a merge under way"},
 		{"a filter", func(r repo, _ *merge.Input) {
 			r.write(".gitattributes", "*.txt filter=canary\n")

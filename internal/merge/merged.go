@@ -78,8 +78,8 @@ func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
 	return err == nil && out.Len() == 0, err
 }
 
-// InUse reports whether a work tree has the branch checked out, or may have.
-func (l Landed) InUse(branch string) bool { return l.at.isUsed("refs/heads/" + branch) }
+// CheckUnused returns a *git.InUseError if a work tree uses the branch, or may use it.
+func (l Landed) CheckUnused(branch string) error { return l.at.checkUnused("refs/heads/" + branch) }
 
 // Tip returns the commit of a branch; empty if there is no such branch.
 func (l Landed) Tip(ctx context.Context, branch string) (run.Commit, error) {

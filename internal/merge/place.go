@@ -55,13 +55,13 @@ func (at place) headBranch(ctx context.Context) (string, error) {
 	return branch, nil
 }
 
-// isUsed reports whether a work tree has the branch checked out, or may have. A bare repository by itself is none.
-func (at place) isUsed(ref string) bool {
+// checkUnused returns a *git.InUseError if a work tree uses the branch, or may use it. A bare repository by itself is
+// none.
+func (at place) checkUnused(ref string) error {
 	if entries, err := os.ReadDir(filepath.Join(at.common, "worktrees")); at.root == "" && at.gitDir == at.common && (errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0) {
-		return false
+		return nil
 	}
-	used, ok := git.CheckedOut(at.common)
-	return !ok || slices.Contains(used, ref)
+	return at.repo.CheckUnused(ref)
 }
 
 // treeTimeout bounds a git that reads or writes a whole work tree. One that is ended while it writes leaves files
@@ -244,7 +244,7 @@ func RemoveBranch(ctx context.Context, repository, branch string, head run.Commi
 		return false, err
 	}
 	ref := "refs/heads/" + branch
-	if at.isUsed(ref) {
+	if at.checkUnused(ref) != nil {
 		return false, nil
 	}
 	now, err := at.repo.Run(ctx, "rev-parse", "--verify", "-q", ref)

@@ -38,7 +38,7 @@ type CommitInput struct {
 // Tell does not allow this, nothing changes, and the error matches the error of Tell, or ErrMoved
 // without a Tell.
 //
-// The error matches *CheckedOutError when the branch is checked out in a work tree of the user's.
+// The error matches *git.InUseError when a work tree of the user's uses the branch.
 // Commit does not touch the work tree of the workspace: Sync follows.
 func (w *Workspace) Commit(ctx context.Context, in CommitInput) (run.Commit, *run.Restored, error) {
 	pack := git.NewPack(git.ID(in.Base))

@@ -83,10 +83,10 @@ func (w *Workspace) readStanding(ctx context.Context) (standing, error) {
 }
 
 // readPlainStanding reads the standing without a git. It returns false unless the name is a branch of its own or
-// free, no work tree has it checked out, and nothing is replaced: git tells everything else.
+// free, no work tree uses it, and nothing is replaced: git tells everything else.
 func (w *Workspace) readPlainStanding() (at standing, ok bool) {
-	heads, ok := git.CheckedOut(w.repo.GitDir)
-	if !ok || slices.Contains(heads, w.ref) {
+	inUse := func(u git.Use) bool { return u.Ref == w.ref || u.Ref == "" }
+	if slices.ContainsFunc(git.FindUses(w.repo.GitDir), inUse) {
 		return at, false
 	}
 	refs, ok := git.ReadRefs(w.repo.GitDir, w.ref, path.Dir(w.ref), w.ref+"/", replacements) // not what it may be another name of

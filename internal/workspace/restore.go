@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 
@@ -23,8 +22,8 @@ type Told func(run.Restored) error
 // run's own objects. It returns what it found, or nil when all was well. The commit that stood
 // there is not lost: the result and tell name it.
 //
-// Restore moves no branch that is checked out in a work tree of the user's. It returns what it found
-// and an error that matches *CheckedOutError.
+// Restore moves no branch that a work tree of the user's uses, as its HEAD or in a rebase. It returns what it found
+// and an error that matches *git.InUseError.
 //
 // Only a caller that knows that the run stands at head may call Restore. tell is the place to make
 // sure, because a worker that slept comes late.
@@ -75,13 +74,16 @@ func (w *Workspace) restoreLocked(ctx context.Context, held *os.File, head run.C
 	return &found, nil
 }
 
-// checkUnused returns an error when a work tree of the user's has the branch checked out.
+// checkUnused returns a *git.InUseError when a work tree of the user's uses the branch. Of a HEAD that is not read here
+// git has the last word.
 func (w *Workspace) checkUnused(at standing) error {
-	if at.worktree == "" || at.worktree == w.spec.Dir { // an old version registered Dir itself
-		return nil
+	uses := append(git.FindUses(w.repo.GitDir), git.Use{Ref: w.ref, Task: git.CheckedOut, Tree: at.worktree})
+	for _, use := range uses {
+		if use.Ref == w.ref && use.Tree != "" && use.Tree != w.spec.Dir { // an old version registered Dir itself
+			return git.NewInUseError(w.repo.GitDir, w.ref, use)
+		}
 	}
-	_, err := os.Stat(at.worktree)
-	return &CheckedOutError{Branch: w.Branch(), Path: at.worktree, Gone: errors.Is(err, fs.ErrNotExist), Repo: w.spec.Repo}
+	return nil
 }
 
 func (s standing) restoredTo(to run.Commit) run.Restored {

@@ -206,12 +206,29 @@ func TestRestoreOfABranchThatIsCheckedOut(t *testing.T) {
 	}
 	runGit(t, git.Repo{Dir: tree}, "reset", "-q", "--hard", string(a.stray))
 	found, err := a.w.Restore(t.Context(), a.head, func(run.Restored) error { t.Error("told"); return nil })
-	if _, ok := errors.AsType[*workspace.CheckedOutError](err); !ok || found == nil || found.From != a.stray || runGit(t, a.repo, "rev-parse", a.ref()) != string(a.stray) {
+	if _, ok := errors.AsType[*git.InUseError](err); !ok || found == nil || found.From != a.stray || runGit(t, a.repo, "rev-parse", a.ref()) != string(a.stray) {
 		t.Errorf("found %+v, error %v", found, err)
 	}
 	runGit(t, git.Repo{Dir: tree}, "checkout", "-q", "--detach")
 	if found, err := a.w.Restore(t.Context(), a.head, func(run.Restored) error { return nil }); found == nil || err != nil || runGit(t, a.repo, "rev-parse", a.ref()) != string(a.head) {
 		t.Errorf("after that: %+v, %v", found, err)
+	}
+}
+
+// Git puts a branch back at the end of a rebase: nothing is put on it, or moved back, until then.
+func TestRestoreOfABranchThatIsBeingRebased(t *testing.T) {
+	a := newApplied(t)
+	runGit(t, a.repo, "checkout", "-q", a.w.Branch())
+	if out, err := a.repo.Run(t.Context(), "rebase", "-x", "false", "HEAD~1"); err == nil {
+		t.Fatalf("the rebase does not stop: %s", out)
+	}
+	runGit(t, a.repo, "update-ref", a.ref(), string(a.stray))
+	found, err := a.w.Restore(t.Context(), a.head, func(run.Restored) error { t.Error("told"); return nil })
+	if used, ok := errors.AsType[*git.InUseError](err); !ok || used.Task != git.Rebased || found == nil || runGit(t, a.repo, "rev-parse", a.ref()) != string(a.stray) {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+	if _, _, err := a.w.Commit(t.Context(), commitOf(a.stray, edited())); err == nil || !strings.Contains(err.Error(), "git rebase --abort") {
+		t.Errorf("a commit: %v", err)
 	}
 }
 
@@ -224,7 +241,7 @@ func TestRestoreOfABranchOfARemovedWorkTree(t *testing.T) {
 	must(t, os.RemoveAll(tree))
 	_, err := a.w.Restore(t.Context(), a.head, func(run.Restored) error { t.Error("told"); return nil })
 	advice := "git worktree prune"
-	if _, ok := errors.AsType[*workspace.CheckedOutError](err); !ok || !strings.Contains(err.Error(), "`"+advice+"` in "+a.repo.Dir) {
+	if _, ok := errors.AsType[*git.InUseError](err); !ok || !strings.Contains(err.Error(), "`"+advice+"` in "+a.repo.Dir) {
 		t.Errorf("error %v", err)
 	}
 	runGit(t, a.repo, strings.Fields(advice)[1:]...)

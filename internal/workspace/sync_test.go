@@ -326,8 +326,8 @@ func TestCommitOfABranchThatIsCheckedOut(t *testing.T) {
 	must(t, open(t, spec).Prepare(t.Context()))
 	must(t, w.Sync(t.Context(), spec.Base))
 	_, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
-	var out *workspace.CheckedOutError
-	if !errors.As(err, &out) || out.Path != r.Dir {
+	var out *git.InUseError
+	if !errors.As(err, &out) || out.Tree != r.Dir {
 		t.Errorf("error %v, want checked out at %s", err, r.Dir)
 	}
 	runGit(t, r, "checkout", "-q", "main")

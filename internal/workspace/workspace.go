@@ -33,27 +33,6 @@ var (
 	ErrBranchTaken = errors.New("a branch is in the way")
 )
 
-// CheckedOutError reports that the run's branch is checked out in a work tree that is not the
-// workspace's own. A commit would change the branch under that work tree.
-type CheckedOutError struct {
-	Branch string
-	Path   string
-	Gone   bool   // Path does not exist, and git still lists it
-	Repo   string // lists it
-}
-
-func (e *CheckedOutError) Error() string {
-	return fmt.Sprintf("branch %s is checked out at %s: %s", e.Branch, e.Path, e.Advice())
-}
-
-// Advice says how the branch becomes free.
-func (e *CheckedOutError) Advice() string {
-	if e.Gone {
-		return fmt.Sprintf("that directory does not exist; if you have removed it, run `git worktree prune` in %s", e.Repo)
-	}
-	return "switch that work tree to another branch"
-}
-
 // Spec names a workspace.
 type Spec struct {
 	Repo   string     // the repository: Source.Root

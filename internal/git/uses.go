@@ -1,0 +1,163 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Use is the use of a branch by a work tree. Git refuses to move a branch in use, and may set it when the use ends.
+type Use struct {
+	Ref  string // the full name of the branch; empty: any may be in use
+	Task Task
+	Tree string // the top of the work tree
+	File string // tells of the use
+}
+
+// Task is the way in which a work tree uses a branch.
+type Task string
+
+const (
+	CheckedOut Task = "checked out"
+	Rebased    Task = "being rebased"
+	Bisected   Task = "being bisected"
+	Unread     Task = "unread" // the File cannot be read
+)
+
+// InUseError reports a branch that a work tree uses, or may use.
+type InUseError struct {
+	Use
+	Branch string // short name
+	Gone   bool   // Tree does not exist, and git still lists it
+	Repo   string // lists it
+}
+
+func (e *InUseError) Error() string {
+	how := "is " + string(e.Task)
+	if e.Task == Unread {
+		how = "may be " + string(CheckedOut)
+	}
+	return fmt.Sprintf("branch %s %s at %s: %s", e.Branch, how, e.Tree, e.Advice())
+}
+
+// Advice says how the branch becomes free.
+func (e *InUseError) Advice() string {
+	switch {
+	case e.Gone:
+		return fmt.Sprintf("that directory does not exist; if you have removed it, run `git worktree prune` in %s", e.Repo)
+	case e.Task == Rebased:
+		return "finish that rebase, or end it with `git rebase --abort`"
+	case e.Task == Bisected:
+		return "end that with `git bisect reset`"
+	case e.Task == Unread:
+		return fmt.Sprintf("%s cannot be read: mend it, or remove that work tree and run `git worktree prune` in %s", e.File, e.Repo)
+	}
+	return "switch that work tree to another branch"
+}
+
+// NewInUseError returns the error about a use of the branch ref of the repository with the git directory common.
+func NewInUseError(common, ref string, use Use) *InUseError {
+	_, err := os.Stat(use.Tree)
+	return &InUseError{Use: use, Branch: strings.TrimPrefix(ref, branches), Gone: errors.Is(err, fs.ErrNotExist), Repo: mainTree(common)}
+}
+
+// CheckUnused returns an *InUseError if a work tree of the repository uses the branch ref, or may use it.
+func (r Repo) CheckUnused(ref string) error {
+	uses := FindUses(r.GitDir)
+	of := func(name string) int { return slices.IndexFunc(uses, func(u Use) bool { return u.Ref == name }) }
+	i := of(ref)
+	if i < 0 {
+		i = of("")
+	}
+	if i < 0 {
+		return nil
+	}
+	return NewInUseError(r.GitDir, ref, uses[i])
+}
+
+const branches = "refs/heads/"
+
+// useFiles tell, beside HEAD, of the uses of branches in the git directory of a work tree. The first of each three
+// lines names a branch: a list has two ids after each name, the other files have one line.
+var useFiles = []struct {
+	name string
+	task Task
+}{
+	{"rebase-merge/head-name", Rebased}, {"rebase-merge/update-refs", Rebased}, {"rebase-apply/head-name", Rebased}, {"BISECT_START", Bisected},
+}
+
+// FindUses returns the uses of branches by all work trees of the repository with the git directory common. HEAD names
+// none during a rebase or a bisection: other files do. It starts no git, and returns a use of any branch for a file
+// that is not as git writes it.
+func FindUses(common string) []Use {
+	root, err := os.OpenRoot(common)
+	if err != nil {
+		return []Use{{Task: Unread, Tree: mainTree(common), File: common}}
+	}
+	defer root.Close()
+	uses := treeUses(root, ".", mainTree(common))
+	entries, err := listNames(root, "worktrees")
+	if err != nil {
+		return append(uses, Use{Task: Unread, Tree: mainTree(common), File: filepath.Join(common, "worktrees")})
+	}
+	for _, entry := range entries {
+		dir := path.Join("worktrees", entry)
+		uses = append(uses, treeUses(root, dir, linkedTree(root, dir))...)
+	}
+	return uses
+}
+
+// mainTree returns the work tree beside a git directory; the directory itself if it is bare.
+func mainTree(common string) string { return strings.TrimSuffix(common, "/.git") }
+
+// linkedTree returns the work tree that has its git directory at dir.
+func linkedTree(root *os.Root, dir string) string {
+	own := filepath.Join(root.Name(), dir)
+	text, err := readPlain(root, path.Join(dir, "gitdir"), maxRefFile)
+	if err != nil {
+		return own
+	}
+	file := strings.TrimSuffix(string(text), "\n")
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(own, file)
+	}
+	return filepath.Dir(file)
+}
+
+// treeUses returns the uses by the work tree that has its git directory at dir.
+func treeUses(root *os.Root, dir, tree string) (uses []Use) {
+	add := func(ref string, task Task, name string) {
+		uses = append(uses, Use{Ref: ref, Task: task, Tree: tree, File: filepath.Join(root.Name(), dir, name)})
+	}
+	value, ok := readRef(root, path.Join(dir, "HEAD"))
+	if target, symbolic := strings.CutPrefix(value, symbolicRef); symbolic {
+		add(target, CheckedOut, "HEAD")
+	}
+	if !ok {
+		add("", Unread, "HEAD")
+	}
+	for _, f := range useFiles {
+		text, err := readPlain(root, path.Join(dir, f.name), maxUseFile)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			continue
+		case err != nil:
+			add("", Unread, f.name)
+		}
+		i := 0
+		for line := range strings.Lines(string(text)) {
+			name := branches + strings.TrimPrefix(strings.TrimSuffix(line, "\n"), branches)
+			if i%3 == 0 && isRefName(name) { // git says "detached HEAD" for none
+				add(name, f.task, f.name)
+			}
+			i++
+		}
+	}
+	return uses
+}
