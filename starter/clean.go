@@ -134,7 +134,7 @@ func (c *cli) branchOf(ctx context.Context, f cleanFlags, r recordOf, before tim
 	if tip == in.Repository.Base && (b.Why == "merged" || in.Before == nil) { // else the commits of the run before are there
 		b.Why = "empty"
 	}
-	inUse, _ := errors.AsType[*git.InUseError](l.CheckUnused(r.branch))
+	inUse, _ := errors.AsType[*git.InUseError](l.CheckUnused(ctx, r.branch))
 	switch end := r.endEvent(); {
 	case end == nil:
 		b.Why, b.Stays = "open", "its run is not over"
@@ -187,11 +187,7 @@ func (l *leftover) removeAll(ctx context.Context) error {
 	if l.Kind != "branch" {
 		return git.RemoveTree(l.Path)
 	}
-	gone, err := merge.RemoveBranch(ctx, l.Repository, l.Path, l.Commit)
-	if err == nil && !gone {
-		err = fmt.Errorf("branch %s is checked out, or has moved", l.Path)
-	}
-	return err
+	return merge.RemoveBranch(ctx, l.Repository, l.Path, l.Commit)
 }
 
 // bytesIn returns the size of the regular files below a directory.

@@ -120,7 +120,8 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 		return fmt.Errorf("%s is not merged into %s: %w", r.shownName(), display.Line(plan.Into), err)
 	}
 	if !f.keep {
-		if out.BranchRemoved, err = merge.RemoveBranch(ctx, in.Repository, work.branch, in.Head); err != nil {
+		err := merge.RemoveBranch(ctx, in.Repository, work.branch, in.Head)
+		if out.BranchRemoved = err == nil; err != nil {
 			fmt.Fprintf(c.err, "starter: the run's branch %s stays: %s\n", work.branch, display.Line(err.Error()))
 		}
 	}

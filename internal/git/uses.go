@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,18 +68,25 @@ func NewInUseError(common, ref string, use Use) *InUseError {
 	return &InUseError{Use: use, Branch: strings.TrimPrefix(ref, branches), Gone: errors.Is(err, fs.ErrNotExist), Repo: mainTree(common)}
 }
 
-// CheckUnused returns an *InUseError if a work tree of the repository uses the branch ref, or may use it.
-func (r Repo) CheckUnused(ref string) error {
-	uses := FindUses(r.GitDir)
-	of := func(name string) int { return slices.IndexFunc(uses, func(u Use) bool { return u.Ref == name }) }
-	i := of(ref)
-	if i < 0 {
-		i = of("")
+// CheckUnused returns an *InUseError if a work tree of the repository uses the branch ref, or may use it. What the HEAD
+// of a bare repository names is in no use.
+func (r Repo) CheckUnused(ctx context.Context, ref string) error {
+	uses := slices.DeleteFunc(FindUses(r.GitDir), func(u Use) bool { return u.Ref != ref && u.Ref != "" })
+	isHead := func(u Use) bool { return u.File == filepath.Join(r.GitDir, "HEAD") }
+	if slices.ContainsFunc(uses, isHead) {
+		bare, err := r.Run(ctx, "rev-parse", "--is-bare-repository")
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(string(bare)) == "true" {
+			uses = slices.DeleteFunc(uses, isHead)
+		}
 	}
-	if i < 0 {
+	if len(uses) == 0 {
 		return nil
 	}
-	return NewInUseError(r.GitDir, ref, uses[i])
+	surest := slices.MaxFunc(uses, func(a, b Use) int { return strings.Compare(a.Ref, b.Ref) })
+	return NewInUseError(r.GitDir, ref, surest)
 }
 
 const branches = "refs/heads/"
@@ -108,7 +116,9 @@ func FindUses(common string) []Use {
 	}
 	for _, entry := range entries {
 		dir := path.Join("worktrees", entry)
-		uses = append(uses, treeUses(root, dir, linkedTree(root, dir))...)
+		if tree, listed := linkedTree(root, dir); listed {
+			uses = append(uses, treeUses(root, dir, tree)...)
+		}
 	}
 	return uses
 }
@@ -116,18 +126,26 @@ func FindUses(common string) []Use {
 // mainTree returns the work tree beside a git directory; the directory itself if it is bare.
 func mainTree(common string) string { return strings.TrimSuffix(common, "/.git") }
 
-// linkedTree returns the work tree that has its git directory at dir.
-func linkedTree(root *os.Root, dir string) string {
+// linkedTree returns the work tree that has its git directory at dir. It returns false for anything that git does not
+// list as one.
+func linkedTree(root *os.Root, dir string) (tree string, listed bool) {
 	own := filepath.Join(root.Name(), dir)
 	text, err := readPlain(root, path.Join(dir, "gitdir"), maxRefFile)
+	if isMissing(err) {
+		return "", false
+	}
 	if err != nil {
-		return own
+		return own, true
 	}
 	file := strings.TrimSuffix(string(text), "\n")
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(own, file)
 	}
-	return filepath.Dir(file)
+	return filepath.Dir(file), true
+}
+
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // treeUses returns the uses by the work tree that has its git directory at dir.
@@ -145,7 +163,7 @@ func treeUses(root *os.Root, dir, tree string) (uses []Use) {
 	for _, f := range useFiles {
 		text, err := readPlain(root, path.Join(dir, f.name), maxUseFile)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		case isMissing(err):
 			continue
 		case err != nil:
 			add("", Unread, f.name)

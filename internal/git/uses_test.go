@@ -43,6 +43,7 @@ func TestFindUses(t *testing.T) {
 	write("rebase-merge/head-name", "refs/heads/main\n")
 	write("rebase-merge/update-refs", "refs/heads/a\n"+ids[0]+"\n"+ids[1]+"\nrefs/heads/b\n"+ids[0]+"\n"+ids[1]+"\n")
 	write("worktrees/more/BISECT_START", "c\n")
+	write("worktrees/no-tree", "")
 	write("worktrees/tree/rebase-apply/head-name", "detached HEAD\n")
 	check("being bisected refs/heads/c", "being rebased refs/heads/a", "being rebased refs/heads/b", "being rebased refs/heads/main", "checked out refs/heads/other")
 	if err := os.Remove(filepath.Join(r.GitDir, "HEAD")); err != nil {

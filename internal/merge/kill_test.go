@@ -63,7 +63,7 @@ func mergeJob(text string) error {
 		err = p.Apply(ctx)
 	}
 	if err == nil {
-		_, err = merge.RemoveBranch(ctx, in.Repository, branch, in.Head)
+		err = merge.RemoveBranch(ctx, in.Repository, branch, in.Head)
 	}
 	return err
 }

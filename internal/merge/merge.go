@@ -143,7 +143,7 @@ func (p *Plan) findTarget(ctx context.Context) error {
 	if p.mine {
 		return nil
 	}
-	return p.at.checkUnused(p.ref())
+	return p.at.repo.CheckUnused(ctx, p.ref())
 }
 
 func (p *Plan) ref() string { return "refs/heads/" + p.Into }
@@ -188,7 +188,7 @@ func (p *Plan) checkSwitch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if mine := head == p.Into && p.at.root != ""; mine != p.mine || !mine && p.at.checkUnused(p.ref()) != nil {
+	if mine := head == p.Into && p.at.root != ""; mine != p.mine || !mine && p.at.repo.CheckUnused(ctx, p.ref()) != nil {
 		return ErrSwitched
 	}
 	return nil

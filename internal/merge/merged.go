@@ -79,7 +79,9 @@ func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
 }
 
 // CheckUnused returns a *git.InUseError if a work tree uses the branch, or may use it.
-func (l Landed) CheckUnused(branch string) error { return l.at.checkUnused("refs/heads/" + branch) }
+func (l Landed) CheckUnused(ctx context.Context, branch string) error {
+	return l.at.repo.CheckUnused(ctx, "refs/heads/"+branch)
+}
 
 // Tip returns the commit of a branch; empty if there is no such branch.
 func (l Landed) Tip(ctx context.Context, branch string) (run.Commit, error) {

@@ -55,15 +55,6 @@ func (at place) headBranch(ctx context.Context) (string, error) {
 	return branch, nil
 }
 
-// checkUnused returns a *git.InUseError if a work tree uses the branch, or may use it. A bare repository by itself is
-// none.
-func (at place) checkUnused(ref string) error {
-	if entries, err := os.ReadDir(filepath.Join(at.common, "worktrees")); at.root == "" && at.gitDir == at.common && (errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0) {
-		return nil
-	}
-	return at.repo.CheckUnused(ref)
-}
-
 // treeTimeout bounds a git that reads or writes a whole work tree. One that is ended while it writes leaves files
 // half-way.
 const treeTimeout = 10 * time.Minute
@@ -236,30 +227,33 @@ func (at place) mergedTip(ctx context.Context, id run.ID, head, tip run.Commit) 
 	return "", err
 }
 
-// RemoveBranch removes the branch of a run that was merged, unless it is not at the run's head or is checked
-// out. It reports whether the branch is gone.
-func RemoveBranch(ctx context.Context, repository, branch string, head run.Commit) (bool, error) {
+// RemoveBranch removes the branch of a run that was merged. The error says why it stays: it is not at the run's head,
+// or a work tree uses it. It is no error if there is none.
+func RemoveBranch(ctx context.Context, repository, branch string, head run.Commit) error {
 	at, err := locateRepository(ctx, repository)
 	if err != nil {
-		return false, err
+		return err
 	}
 	ref := "refs/heads/" + branch
-	if at.checkUnused(ref) != nil {
-		return false, nil
-	}
 	now, err := at.repo.Run(ctx, "rev-parse", "--verify", "-q", ref)
 	if git.ExitCode(err) == 1 {
-		return true, nil
+		return nil
 	}
-	if err != nil || strings.TrimSpace(string(now)) != string(head) {
-		return false, err
+	if err != nil {
+		return err
+	}
+	if tip := strings.TrimSpace(string(now)); tip != string(head) {
+		return fmt.Errorf("branch %s is at %.12s by now, not at %.12s", branch, tip, head)
+	}
+	if err := at.repo.CheckUnused(ctx, ref); err != nil {
+		return err
 	}
 	failpoint.Hit("merge.before-remove")
 	err = at.repo.DeleteRef(ctx, git.Ref{Name: ref, ID: git.ID(head)})
 	failpoint.Hit("merge.after-remove")
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	_ = os.Remove(filepath.Join(at.common, "logs", filepath.FromSlash(ref))) // an empty reflog that git may leave
-	return err == nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

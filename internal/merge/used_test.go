@@ -1,6 +1,7 @@
 package merge_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -86,3 +87,63 @@ func (r repo) haltAbove() {
 }
 
 func (r repo) in(name string) repo { return repo{r.T, filepath.Join(filepath.Dir(r.dir), name)} }
+
+// A bare repository has no files: what its HEAD names is free, also beside the work trees that are linked to it.
+func TestABareRepositoryWithLinkedWorkTrees(t *testing.T) {
+	for _, from := range []string{"shop.git", "linked"} {
+		t.Run("from "+from, func(t *testing.T) {
+			r, in := newRepo(t)
+			bare := r.in("shop.git")
+			r.git("clone", "-q", "--bare", r.dir, bare.dir)
+			bare.linked("-b", "feature", "main")
+			in.Repository, in.Into = bare.in(from).dir, "feature"
+			if from == "shop.git" {
+				if _, err := bare.merge(in); err == nil || !strings.Contains(err.Error(), "feature is checked out at "+bare.in("linked").dir) {
+					t.Errorf("a branch of the linked work tree: %v", err)
+				}
+			}
+			in.Into = "main"
+			if p, err := bare.merge(in); err != nil || bare.git("rev-parse", "main") != string(p.New) {
+				t.Errorf("%+v, %v", p, err)
+			}
+		})
+	}
+}
+
+// Git lists a work tree that was removed until it is told to look.
+func TestABranchOfARemovedWorkTree(t *testing.T) {
+	r, in := newRepo(t)
+	if err := os.RemoveAll(r.linked("-b", "release").dir); err != nil {
+		t.Fatal(err)
+	}
+	in.Into = "release"
+	if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "run `git worktree prune` in "+r.dir) {
+		t.Errorf("error %v", err)
+	}
+	r.git("worktree", "prune")
+	if _, err := r.merge(in); err != nil {
+		t.Error(err)
+	}
+}
+
+// A work tree whose HEAD cannot be read may have any branch checked out. What git does not list has none.
+func TestAWorkTreeThatCannotBeRead(t *testing.T) {
+	r, in := newRepo(t)
+	r.git("branch", "release")
+	r.write(".git/worktrees/.DS_Store", "no work tree\n")
+	r.linked("-b", "other")
+	in.Into = "release"
+	head := filepath.Join(r.dir, ".git/worktrees/linked/HEAD")
+	if err := os.Remove(head); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "release may be checked out at "+r.in("linked").dir) || !strings.Contains(err.Error(), head+" cannot be read") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.WriteFile(head, []byte("ref: refs/heads/other\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.merge(in); err != nil {
+		t.Error(err)
+	}
+}
