@@ -103,6 +103,9 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s is not merged: %w", r.shownName(), err)
 	}
+	if plan.Into == work.branch {
+		return usageErrorf("%s is the run's own branch: switch to the branch to merge into, or name it with --into", display.Line(plan.Into))
+	}
 	out := mergeReport{RunID: r.id, Name: r.name, Into: plan.Into, Before: plan.Old, After: plan.New, Commits: plan.Commits, Rebased: !plan.Checked, DryRun: f.dryRun}
 	if out.Already = plan.Already != ""; out.Already {
 		out.After, out.Rebased = plan.Old, false
@@ -148,8 +151,6 @@ func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.I
 		return in, work, fmt.Errorf("run %s is %s: only a completed run is merged", r.shownName(), state.Status)
 	case facts.Commits == 0:
 		return in, work, fmt.Errorf("run %s has no commits: there is nothing to merge", r.shownName())
-	case f.into == facts.Branch:
-		return in, work, usageErrorf("--into %s is the run's own branch", display.Line(f.into))
 	}
 	events, err := r.Events(ctx, r.id, "")
 	if err != nil {

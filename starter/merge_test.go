@@ -36,6 +36,11 @@ func testMerge(b bench) {
 	if got := b.expect(2, "merge", id, "--into", b.branch(id)); !strings.Contains(got.err, "own branch") {
 		b.Errorf("into itself: %s", got.err)
 	}
+	gitIn(b.T, b.repo, "switch", "-q", b.branch(id))
+	if got := b.expect(2, "merge", id); !strings.Contains(got.err, "own branch") {
+		b.Errorf("where its own branch is checked out: %s", got.err)
+	}
+	gitIn(b.T, b.repo, "switch", "-q", "main")
 	if got := b.expect(2, "merge", id, "--toolchain", "none"); !strings.Contains(got.err, "--toolchain none: ") {
 		b.Errorf("a toolchain that is missing: %s", got.err)
 	}
