@@ -225,7 +225,7 @@ func (c *cli) watchBoard(ctx context.Context, client *runs.Client, day *dayUsage
 			if err == nil {
 				describeRows(ctx, client, rows)
 				day.sum(c.now())
-				merged.mark(ctx, rows)
+				merged.mark(rows, func(found []runs.Listed) { c.markMerged(ctx, found) })
 			}
 			give(boardLook{rows, day.last, err})
 			select {
@@ -241,7 +241,7 @@ func (c *cli) watchBoard(ctx context.Context, client *runs.Client, day *dayUsage
 type mergedRuns map[run.ID]bool
 
 // mark marks the merged runs. It looks into the repositories when a run is over that it has not seen so.
-func (m *mergedRuns) mark(ctx context.Context, rows []board.Row) {
+func (m *mergedRuns) mark(rows []board.Row, look func([]runs.Listed)) {
 	var found []runs.Listed
 	unseen := false
 	for _, r := range rows {
@@ -251,7 +251,7 @@ func (m *mergedRuns) mark(ctx context.Context, rows []board.Row) {
 		}
 	}
 	if unseen {
-		markMerged(ctx, found)
+		look(found)
 		*m = mergedRuns{}
 		for _, l := range found {
 			(*m)[l.ID] = l.Merged

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
@@ -57,7 +56,7 @@ first, then those that work, then those that are over.`,
 			if err != nil {
 				return err
 			}
-			markMerged(ctx, found)
+			c.markMerged(ctx, found)
 			return c.printList(ctx, client, found)
 		}),
 	}
@@ -72,23 +71,34 @@ first, then those that work, then those that are over.`,
 const mergedPatience = 2 * time.Second
 
 // markMerged marks the completed runs whose commits a branch of the user's has, in the repositories that are on this
-// host and answer soon.
-func markMerged(ctx context.Context, found []runs.Listed) {
+// host and answer soon. It marks no run without a record on this host: the run's own branch has the commits, too, and
+// may have any name.
+func (c *cli) markMerged(ctx context.Context, found []runs.Listed) {
 	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
 	defer cancel()
-	landed := map[string]map[run.ID]bool{}
-	for i, l := range found {
-		if l.Status != run.Completed || l.Repository == "" {
+	branches := map[string][]string{} // of runs, by repository
+	for _, l := range found {
+		if l.Status == run.Completed && l.Repository != "" {
+			branches[l.Repository] = nil
+		}
+	}
+	if len(branches) == 0 {
+		return
+	}
+	recorded := map[run.ID]bool{}
+	ids, _ := c.recordedRuns()
+	for _, id := range ids {
+		facts, err := c.recordedFacts(id)
+		own, wanted := branches[facts.Repository.Path]
+		if err != nil || !wanted {
 			continue
 		}
-		ids, known := landed[l.Repository]
-		if !known {
-			if at, err := merge.FindLanded(ctx, l.Repository, nil); err == nil {
-				ids = at.Runs
-			}
-			landed[l.Repository] = ids
-		}
-		found[i].Merged = ids[l.ID]
+		branches[facts.Repository.Path] = append(own, facts.Branch)
+		recorded[id] = true
+	}
+	landed := landedBeside(ctx, branches)
+	for i, l := range found {
+		found[i].Merged = l.Status == run.Completed && recorded[l.ID] && landed[l.Repository].Runs[l.ID]
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
@@ -76,8 +78,11 @@ func testMerge(b bench) {
 // testMergeThatFails has a check that passes on the run's branch and not on the branch that has moved on.
 func testMergeThatFails(b bench) {
 	gitIn(b.T, b.repo, "checkout", "-q", "-B", "main", "main~2")
-	id := b.start("--approve", "never", "--check", passes, "--check", "test ! -e gone.txt")
+	id := b.start("--approve", "never", "--check", passes, "--check", "test ! -e gone.txt", "--branch", "agents/{slug}-{short}")
 	b.await(id, run.Completed)
+	if b.saysMerged(id) {
+		b.Error("the list takes the run's own branch for one of the user's")
+	}
 	write(b.T, filepath.Join(b.repo, "gone.txt"), "here\n")
 	gitIn(b.T, b.repo, "add", "-A")
 	gitIn(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
@@ -93,6 +98,21 @@ func testMergeThatFails(b bench) {
 	if got := b.expect(0, "merge", id, "--no-checks"); !strings.Contains(got.out, "no checks ran") || !strings.Contains(got.err, "stays: branch "+b.branch(id)+" is checked out at "+tree) {
 		b.Errorf("without checks: %s%s", got.out, got.err)
 	}
+	if !b.saysMerged(id) {
+		b.Error("the list does not say that it is merged")
+	}
+	record := filepath.Join(b.runsDir, "workflows", id)
+	must(b.T, os.Rename(record, record+".aside"))
+	if b.saysMerged(id) {
+		b.Error("the list says so without a record that names the run's own branch")
+	}
+	must(b.T, os.Rename(record+".aside", record))
+}
+
+// saysMerged reports whether the list says that the run is merged.
+func (b bench) saysMerged(id string) bool {
+	b.Helper()
+	return slices.ContainsFunc(b.listed(), func(l runs.Listed) bool { return string(l.ID) == id && l.Merged })
 }
 
 // testMergeKilledInItsChecks kills the command while a check runs. Nothing was moved, nothing of the check lives on, and

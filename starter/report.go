@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -99,17 +100,33 @@ func (r recordOf) endEvent() *run.Event {
 	return nil
 }
 
-// readRecords returns the records of this host. It names those that cannot be read, and leaves them out.
-func (c *cli) readRecords() (list []recordOf, err error) {
+// recordedRuns returns the runs that have a record on this host.
+func (c *cli) recordedRuns() (ids []run.ID, err error) {
 	entries, err := os.ReadDir(filepath.Join(c.runsDir, "workflows"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, entry := range entries {
-		id := run.ID(entry.Name())
-		if id.Validate() != nil {
-			continue
+		if id := run.ID(entry.Name()); id.Validate() == nil {
+			ids = append(ids, id)
 		}
+	}
+	return ids, err
+}
+
+// recordedFacts reads the facts that the record of a run has beside its events.
+func (c *cli) recordedFacts(id run.ID) (rundir.Facts, error) {
+	dir, err := c.openRecord(id)
+	if err != nil {
+		return rundir.Facts{}, err
+	}
+	return dir.Facts()
+}
+
+// readRecords returns the records of this host. It names those that cannot be read, and leaves them out.
+func (c *cli) readRecords() (list []recordOf, err error) {
+	ids, err := c.recordedRuns()
+	for _, id := range ids {
 		events, err := c.recordedEvents(id)
 		if err == nil && len(events) == 0 {
 			continue
@@ -125,12 +142,17 @@ func (c *cli) readRecords() (list []recordOf, err error) {
 	return list, err
 }
 
-// findLanded looks into the repositories of the records. One that is gone has nothing.
+// findLanded looks into the repositories of the records.
 func (c *cli) findLanded(ctx context.Context, records []recordOf) map[string]merge.Landed {
 	branches := map[string][]string{}
 	for _, r := range records {
 		branches[r.in.Repository.Path] = append(branches[r.in.Repository.Path], r.branch)
 	}
+	return landedBeside(ctx, branches)
+}
+
+// landedBeside looks into the repositories of the branches of runs. One that is gone has nothing.
+func landedBeside(ctx context.Context, branches map[string][]string) map[string]merge.Landed {
 	landed := map[string]merge.Landed{}
 	for path, own := range branches {
 		if l, err := merge.FindLanded(ctx, path, own); err == nil {
