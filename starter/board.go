@@ -24,7 +24,7 @@ import (
 
 // Bounds of the board.
 const (
-	boardOpen     = 200 // open runs
+	boardOpen     = 200 // open runs, besides all that wait
 	boardDone     = 20  // runs that are over
 	boardEvery    = 2 * time.Second
 	boardAsking   = 8               // runs that are asked at once for what they wait for
@@ -35,7 +35,7 @@ const (
 // boardRows returns the rows of the board. What a run waits for is asked of the run itself, a few at once:
 // a run that does not answer in time is shown by its goal.
 func boardRows(ctx context.Context, client *runs.Client) ([]board.Row, error) {
-	open, err := client.List(ctx, runs.Filter{Open: true, Max: boardOpen})
+	open, err := runs.ListWithWaits(ctx, client, runs.Filter{Open: true, Max: boardOpen})
 	if err != nil {
 		return nil, err
 	}

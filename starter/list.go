@@ -21,7 +21,8 @@ func (c *cli) listCommand() *cobra.Command {
 	var f runs.Filter
 	var status, repo string
 	var mine bool
-	cmd := &cobra.Command{
+	var cmd *cobra.Command
+	cmd = &cobra.Command{
 		Use:        "list",
 		SuggestFor: []string{"ls", "ps", "runs"},
 		Short:      "List the runs: those that need you, those that work, those that are over",
@@ -52,7 +53,7 @@ first, then those that work, then those that are over.`,
 				return err
 			}
 			defer closeClient()
-			found, err := client.List(ctx, f)
+			found, err := listRuns(ctx, client, f, cmd.Flags().Changed("max"))
 			if err != nil {
 				return err
 			}
@@ -63,8 +64,16 @@ first, then those that work, then those that are over.`,
 	cmd.Flags().StringVar(&status, "status", "", "only runs of this `status`")
 	cmd.Flags().StringVar(&repo, "repo", "", "only runs on the git repository of this `directory`")
 	cmd.Flags().BoolVar(&mine, "mine", false, "only runs that this user has started")
-	cmd.Flags().IntVar(&f.Max, "max", 100, "at most so `many`")
+	cmd.Flags().IntVar(&f.Max, "max", 100, "at most so `many`; unless it or --status is given, all that wait besides")
 	return cmd
+}
+
+// listRuns lists the runs that match, and unless the user has set a bound or a status all that wait among them.
+func listRuns(ctx context.Context, client *runs.Client, f runs.Filter, bounded bool) ([]runs.Listed, error) {
+	if bounded || f.Status != "" {
+		return client.List(ctx, f)
+	}
+	return runs.ListWithWaits(ctx, client, f)
 }
 
 // mergedPatience bounds the look into the repositories of a list.

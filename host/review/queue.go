@@ -54,23 +54,14 @@ func (p *page) showQueue(w http.ResponseWriter, r request) {
 }
 
 func (p *page) queueOf(ctx context.Context) (queueView, error) {
-	waiting, err := p.runs.Waiting(ctx) // the list may have no room for those that have waited long
+	listed, err := runs.ListWithWaits(ctx, p.runs, runs.Filter{Max: maxListed})
 	if err != nil {
 		return queueView{}, err
 	}
-	listed, err := p.runs.List(ctx, runs.Filter{Max: maxListed})
-	if err != nil {
-		return queueView{}, err
-	}
-	known := map[run.ID]bool{}
-	for _, l := range waiting {
-		known[l.ID] = true
-	}
-	var working, done []runs.Listed
+	var waiting, working, done []runs.Listed
 	for _, l := range listed {
 		switch {
-		case known[l.ID]:
-		case l.Status.Waiting(): // it has begun to wait between the two looks
+		case l.Status.Waiting():
 			waiting = append(waiting, l)
 		case l.Status.Terminal():
 			done = append(done, l)

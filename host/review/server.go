@@ -24,9 +24,7 @@ import (
 
 // Runs is the part of runs.Client that the page needs.
 type Runs interface {
-	List(context.Context, runs.Filter) ([]runs.Listed, error)
-	// Waiting returns all runs that wait for a person.
-	Waiting(context.Context, ...run.Status) ([]runs.Listed, error)
+	runs.Lister
 	Find(ctx context.Context, name string) (run.ID, error)
 	Describe(context.Context, run.ID) (runs.Execution, error)
 	State(context.Context, run.ID) (run.State, error)

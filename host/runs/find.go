@@ -80,7 +80,42 @@ const workflowType = "Run"
 
 // List returns the runs that match, the newest first.
 func (c *Client) List(ctx context.Context, f Filter) ([]Listed, error) {
-	return c.listMatching(ctx, f.queryText(), f.Max, func(l Listed) bool { return f.By == "" || l.By == f.By })
+	return c.listMatching(ctx, f.queryText(), f.Max, f.admits)
+}
+
+// admits reports whether the filter leaves in a run by its repository and its user.
+func (f Filter) admits(l Listed) bool {
+	return (f.Repository == "" || l.Repository == f.Repository) && (f.By == "" || l.By == f.By)
+}
+
+// Lister lists runs as a Client does.
+type Lister interface {
+	List(context.Context, Filter) ([]Listed, error)
+	// Waiting returns all runs that wait for a person.
+	Waiting(context.Context, ...run.Status) ([]Listed, error)
+}
+
+// ListWithWaits returns the runs that match, the newest first, and all that wait for a person among them: f.Max bounds
+// the others. The filter names no status and leaves open runs in.
+func ListWithWaits(ctx context.Context, from Lister, f Filter) ([]Listed, error) {
+	found, err := from.List(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := from.Waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := map[run.ID]bool{}
+	for _, l := range found {
+		known[l.ID] = true
+	}
+	for _, l := range waiting {
+		if !known[l.ID] && f.admits(l) {
+			found = append(found, l)
+		}
+	}
+	return found, nil
 }
 
 // Waiting returns all open runs that wait for a person, the newest first. The kinds are
