@@ -108,9 +108,7 @@ func testClean(b bench) {
 		b.Errorf("with --unmerged:\n%s%s", out, branches())
 	}
 	id := string(b.status("bazaar#2").RunID)
-	if _, err := os.Stat(filepath.Join(b.runsDir, "checkouts", id)); err == nil {
-		b.Error("the checkout is left")
-	}
+	testCheckoutThatStays(b, id)
 	open := b.start("--base", "main~1")
 	b.await(open, run.AwaitingApproval)
 	if out := b.expect(0, "clean", "--older", "0h", "--records", "--unmerged", "--yes").out; !strings.Contains(out, "stays: its run is not over") {
@@ -131,6 +129,31 @@ func testClean(b bench) {
 			b.Errorf("after the records are gone the next number is %d", n)
 		}
 		b.expect(0, "cancel", got)
+	}
+}
+
+// testCheckoutThatStays has the user's own change in the checkout of a run.
+func testCheckoutThatStays(b bench, id string) {
+	path := filepath.Join(b.runsDir, "checkouts", id)
+	if out := b.expect(0, "clean", "--older", "0h", "--yes").out; !strings.Contains(out, "stays: you have changed it; remove it yourself") {
+		b.Errorf("what stays is not said:\n%s", out)
+	}
+	state := filepath.Join(strings.TrimSpace(b.expect(0, "open", id, "--print").out), "state.txt")
+	if text, err := os.ReadFile(state); err != nil || string(text) != "mine\n" {
+		b.Errorf("what was changed there is %q, %v", text, err)
+	}
+	write(b.T, state, "good\n")
+	top := filepath.Dir(state)
+	gitIn(b.T, top, "switch", "-q", "-c", "mine")
+	gitIn(b.T, top, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "mine")
+	gitIn(b.T, top, "switch", "-q", "--detach", "HEAD~1")
+	if b.expect(0, "clean", "--older", "0h", "--yes"); strings.TrimSpace(gitIn(b.T, top, "branch", "--list", "--format=%(subject)", "mine")) != "mine" {
+		b.Error("a commit on another branch is lost")
+	}
+	gitIn(b.T, top, "branch", "-q", "-D", "mine")
+	b.expect(0, "clean", "--older", "0h", "--yes")
+	if _, err := os.Stat(path); err == nil {
+		b.Error("the checkout is left")
 	}
 }
 

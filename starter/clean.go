@@ -52,9 +52,9 @@ func (c *cli) cleanCommand() *cobra.Command {
 		Long: `Shows what the runs of this host that are over have left: branches that are merged
 or have no commits, checkouts, and records. With --yes it removes them, the
 records only with --records. A branch with commits that no branch of yours has
-stays, unless --unmerged names them, too. Each branch of a run that stays is shown
-with its reason, each that goes with its commit: ` + "`git branch NAME COMMIT`" + ` brings it
-back. Caches are not touched.`,
+stays, unless --unmerged names them, too, and so does a checkout that you have
+changed. Each branch of a run that stays is shown with its reason, each that goes
+with its commit: ` + "`git branch NAME COMMIT`" + ` brings it back. Caches are not touched.`,
 		Example: "  starter clean\n  starter clean --yes\n  starter clean --older 60d --records --yes",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
@@ -90,7 +90,7 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 		found = append(found, c.branchOf(ctx, f, r, before, landed)...)
 		known[r.in.Repository.Path] = append(known[r.in.Repository.Path], r.branch)
 		if end := r.endEvent(); end != nil && !end.TS.After(before) {
-			found = append(found, c.filesOf(f, r)...)
+			found = append(found, c.filesOf(ctx, f, r)...)
 		}
 	}
 	found = append(found, unknownBranches(ctx, landed, known)...)
@@ -150,20 +150,29 @@ func (c *cli) branchOf(ctx context.Context, f cleanFlags, r recordOf, before tim
 }
 
 // filesOf returns the files of a run that is over, and its record.
-func (c *cli) filesOf(f cleanFlags, r recordOf) (found []leftover) {
+func (c *cli) filesOf(ctx context.Context, f cleanFlags, r recordOf) (found []leftover) {
 	one := leftover{RunID: r.in.RunID, Name: r.in.Name, Repository: r.in.Repository.Path, Why: "over"}
 	id := string(r.in.RunID)
-	for _, name := range []string{"agents/" + id, "workspaces/" + id, "tmp/" + id, "tmp/" + mergeChecks + id, "checkouts/" + id} {
+	for _, name := range []string{"agents/" + id, "workspaces/" + id, "tmp/" + id, "tmp/" + mergeChecks + id, checkouts + "/" + id} {
 		path := filepath.Join(c.runsDir, filepath.FromSlash(name))
 		if _, err := os.Lstat(path); err == nil {
 			files := one
 			files.Kind, files.Path, files.Bytes = "files", path, bytesIn(path)
+			if name == checkouts+"/"+id && c.hasOwnChanges(ctx, r.in) {
+				files.Kept, files.Stays = true, "you have changed it; remove it yourself"
+			}
 			found = append(found, files)
 		}
 	}
 	record := one
 	record.Kind, record.Path, record.Bytes, record.Kept = "record", r.dir, bytesIn(r.dir), !f.records
 	return append(found, record)
+}
+
+// hasOwnChanges reports whether the user has changed the checkout of a run, or may have.
+func (c *cli) hasOwnChanges(ctx context.Context, in run.Input) bool {
+	tree, err := c.checkoutOf(in.RunID, in.Repository)
+	return err != nil || changedSince(ctx, tree)
 }
 
 // unknownBranches returns the branches below ratchet/ whose runs have no record here: it was removed, or is on another
@@ -248,7 +257,7 @@ func (c *cli) printClean(found []leftover, f cleanFlags) {
 	}
 	c.printf("%s %s: %s", plural(removable, "thing", "things"), verb, terminal.Bytes(bytes))
 	if stay > 0 {
-		c.printf("; %s", plural(stay, "branch stays", "branches stay"))
+		c.printf("; %s", plural(stay, "thing stays", "things stay"))
 	}
 	if kept > 0 {
 		c.printf("; records of these runs have %s, and stay without --records", terminal.Bytes(kept))

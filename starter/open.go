@@ -7,11 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
 )
 
@@ -23,8 +27,8 @@ func (c *cli) openCommand() *cobra.Command {
 		Long: `Opens $VISUAL or $EDITOR on a checkout of the last commit of the run's branch, in
 a directory of its own; it prints the path where there is no editor. The checkout
 is a repository of its own: what you change there is yours, and no part of the
-run. It is made anew at each call, unless you have changed something in it.
-` + "`starter clean`" + ` removes it.`,
+run. It is made anew at each call, and ` + "`starter clean`" + ` removes it, unless you have
+changed something in it.`,
 		Example:           "  starter open slug#14\n  cd \"$(starter open 14 --print)\"",
 		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
@@ -42,11 +46,7 @@ func (c *cli) openRun(ctx context.Context, r found, show bool) error {
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(filepath.Join(c.runsDir, "checkouts", string(r.id)))
-	if err != nil {
-		return err
-	}
-	tree, err := scratch.Open(scratch.Spec{Repo: facts.Repository.Path, Prefix: facts.Repository.Prefix, Dir: dir})
+	tree, err := c.checkoutOf(r.id, facts.Repository)
 	if err != nil {
 		return err
 	}
@@ -71,13 +71,30 @@ func (c *cli) openRun(ctx context.Context, r found, show bool) error {
 	return c.runEditor(ctx, editor, path)
 }
 
-// changedSince reports whether a checkout that is there has changed files or new commits.
+// checkouts is the directory below the runs directory that has the checkouts of openRun, by the run's id.
+const checkouts = "checkouts"
+
+// checkoutOf returns the checkout of a run, which need not be there.
+func (c *cli) checkoutOf(id run.ID, of run.Repository) (*scratch.Scratch, error) {
+	dir, err := filepath.Abs(filepath.Join(c.runsDir, checkouts, string(id)))
+	if err != nil {
+		return nil, err
+	}
+	return scratch.Open(scratch.Spec{Repo: of.Path, Prefix: of.Prefix, Dir: dir})
+}
+
+// changedSince reports whether a checkout that is there has changed files or new commits, also on a branch that is not
+// checked out.
 func changedSince(ctx context.Context, tree *scratch.Scratch) bool {
-	if _, made := tree.Made(); !made {
+	commit, made := tree.Made()
+	if !made {
 		return false
 	}
-	diff, err := tree.Changes(ctx, patch.Limits{})
-	return err != nil || len(diff) > 0
+	if diff, err := tree.Changes(ctx, patch.Limits{}); err != nil || len(diff) > 0 {
+		return true
+	}
+	commits, err := git.Repo{Dir: tree.Top()}.Run(ctx, "rev-parse", "HEAD", "--all")
+	return err != nil || slices.ContainsFunc(strings.Fields(string(commits)), func(id string) bool { return id != string(commit) })
 }
 
 // runEditor opens the editor on a directory and waits for it.
