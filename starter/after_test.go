@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,6 +110,7 @@ func testClean(b bench) {
 	}
 	id := string(b.status("bazaar#2").RunID)
 	testCheckoutThatStays(b, id)
+	testRecordHalfRemoved(b)
 	open := b.start("--base", "main~1")
 	b.await(open, run.AwaitingApproval)
 	if out := b.expect(0, "clean", "--older", "0h", "--records", "--unmerged", "--yes").out; !strings.Contains(out, "stays: its run is not over") {
@@ -155,6 +157,39 @@ func testCheckoutThatStays(b bench, id string) {
 	if _, err := os.Stat(path); err == nil {
 		b.Error("the checkout is left")
 	}
+}
+
+// testRecordHalfRemoved kills a clean while it removes a record. The rest is no record, and the next clean removes it.
+func testRecordHalfRemoved(b bench) {
+	cmd := exec.CommandContext(b.Context(), os.Args[0], "clean", "--older", "0h", "--records", "--yes", "--runs-dir", b.runsDir)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "RATCHET_FAILPOINTS=clean.half-removed=kill")
+	if out, err := cmd.CombinedOutput(); err == nil {
+		b.Fatalf("it was not killed:\n%s", out)
+	}
+	if got := b.expect(0, "report"); got.err != "" {
+		b.Errorf("a report: %s", got.err)
+	}
+	before, whole := b.recordDirs()
+	if before == whole {
+		b.Error("the control: no record is half removed")
+	}
+	b.expect(0, "clean", "--older", "0h", "--records", "--yes")
+	if after, whole := b.recordDirs(); after != whole {
+		b.Errorf("of %d records %d are whole", after, whole)
+	}
+}
+
+// recordDirs counts the directories of records, and those that have a run's name and its events.
+func (b bench) recordDirs() (all, whole int) {
+	b.Helper()
+	dirs, err := os.ReadDir(filepath.Join(b.runsDir, "workflows"))
+	must(b.T, err)
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(b.runsDir, "workflows", dir.Name(), "events.ndjson")); err == nil && run.ID(dir.Name()).Validate() == nil {
+			whole++
+		}
+	}
+	return len(dirs), whole
 }
 
 // testBranchesThatStay has each reason for which a branch stays whatever the flags say.

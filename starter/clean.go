@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -84,7 +86,7 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 		return err
 	}
 	landed := c.findLanded(ctx, records)
-	found := []leftover{}
+	found := append([]leftover{}, c.halfRemoved(f)...)
 	known := map[string][]string{} // branches by repository
 	for _, r := range records {
 		found = append(found, c.branchOf(ctx, f, r, before, landed)...)
@@ -193,10 +195,44 @@ func unknownBranches(ctx context.Context, landed map[string]merge.Landed, known 
 
 // removeAll removes it. A branch that has moved since is left.
 func (l *leftover) removeAll(ctx context.Context) error {
-	if l.Kind != "branch" {
-		return git.RemoveTree(l.Path)
+	switch l.Kind {
+	case "branch":
+		return merge.RemoveBranch(ctx, l.Repository, l.Path, l.Commit)
+	case "record":
+		return removeRecord(l.Path)
 	}
-	return merge.RemoveBranch(ctx, l.Repository, l.Path, l.Commit)
+	return git.RemoveTree(l.Path)
+}
+
+// goingPrefix begins the name of a record that is being removed. No id of a run begins so.
+const goingPrefix = ".removed-"
+
+// removeRecord removes a record, or the rest of one. A kill leaves no record without its events: the directory has no
+// run's name by then.
+func removeRecord(dir string) error {
+	name := filepath.Base(dir)
+	if strings.HasPrefix(name, goingPrefix) {
+		return git.RemoveTree(dir)
+	}
+	going := filepath.Join(filepath.Dir(dir), goingPrefix+name)
+	if err := os.Rename(dir, going); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	failpoint.Hit("clean.half-removed")
+	return git.RemoveTree(going)
+}
+
+// halfRemoved returns the rests of records that an earlier clean was killed in.
+func (c *cli) halfRemoved(f cleanFlags) (found []leftover) {
+	workflows := filepath.Join(c.runsDir, "workflows")
+	entries, _ := os.ReadDir(workflows) // readRecords has reported the error
+	for _, entry := range entries {
+		if id, going := strings.CutPrefix(entry.Name(), goingPrefix); going {
+			path := filepath.Join(workflows, entry.Name())
+			found = append(found, leftover{RunID: run.ID(id), Kind: "record", Path: path, Why: "over", Bytes: bytesIn(path), Kept: !f.records})
+		}
+	}
+	return found
 }
 
 // bytesIn returns the size of the regular files below a directory.
