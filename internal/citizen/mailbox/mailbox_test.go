@@ -155,6 +155,7 @@ func TestStampsFarAhead(t *testing.T) {
 		{"of years ahead, read", "2037-01-01T00-00-00-000Z-ffffff.msg.delivered.read", "2026-06-12T12-00-00-000Z-"},
 		{"more than a day ahead", "2026-06-13T12-00-00-001Z-ffffff.msg", "2026-06-12T12-00-00-000Z-"},
 		{"a day ahead", "2026-06-13T12-00-00-000Z-ffffff.msg", "2026-06-13T12-00-00-001Z-"},
+		{"none, in a name as long as a stem", strings.Repeat("x", 31) + ".msg", "2026-06-12T12-00-00-000Z-"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

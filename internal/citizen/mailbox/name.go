@@ -94,6 +94,9 @@ func timeOf(stem string) (t time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	millis := strings.LastIndexByte(stem[:stampLen], '-')
+	if millis < 0 {
+		return time.Time{}, false
+	}
 	t, err := time.Parse(stampForm, stem[:millis]+"."+stem[millis+1:stampLen])
 	return t, err == nil
 }
