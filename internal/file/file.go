@@ -35,29 +35,29 @@ var (
 // nothing that is put in the file's place meanwhile.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, readFlags|unix.O_NOFOLLOW, 0)
-	return keepRegular(f, path, err)
+	return keepRegular(f, "read "+path, err)
 }
 
 // OpenIn is Open for a file in a root. A link in the root leads to a file in the root only.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, readFlags, 0)
-	return keepRegular(f, filepath.Join(root.Name(), name), err)
+	return keepRegular(f, "read "+filepath.Join(root.Name(), name), err)
 }
 
 // readFlags open a file without a wait for the writer of a fifo.
 const readFlags = os.O_RDONLY | unix.O_NONBLOCK
 
-// keepRegular closes a file that is not regular.
-func keepRegular(f *os.File, path string, err error) (*os.File, error) {
+// keepRegular closes a file that is not regular. What begins the text of the error.
+func keepRegular(f *os.File, what string, err error) (*os.File, error) {
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO): // a symlink, a socket
-		return nil, fmt.Errorf("read %s: %w", path, ErrIrregular)
+		return nil, fmt.Errorf("%s: %w", what, ErrIrregular)
 	case err != nil:
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("read %s: %w", path, ErrIrregular)
+		err = fmt.Errorf("%s: %w", what, ErrIrregular)
 	}
 	if err != nil {
 		f.Close()
@@ -151,7 +151,7 @@ func Sweep(dir string) {
 // Names returns the names in a directory, sorted, and none where there is no directory. A name that
 // is changed during the read may be missing, or may appear in its old and its new form.
 func Names(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	d, err := openDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -164,9 +164,14 @@ func Names(dir string) ([]string, error) {
 	return names, err
 }
 
+// openDir opens a directory, and waits for no fifo in its place.
+func openDir(path string) (*os.File, error) {
+	return os.OpenFile(path, readFlags|unix.O_DIRECTORY, 0)
+}
+
 // SyncDir makes the names in a directory durable.
 func SyncDir(dir string) error {
-	d, err := os.Open(dir)
+	d, err := openDir(dir)
 	if err != nil {
 		return err
 	}
@@ -200,13 +205,16 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 }
 
 // Overwrite writes into the file itself, which stays the same file for programs that watch it. It
-// creates the file where there is none.
+// creates the file where there is none. It follows no link and waits for no fifo.
 func Overwrite(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
-	if err != nil {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if f, err = keepRegular(f, "overwrite "+path, err); err != nil {
 		return err
 	}
-	_, err = f.Write(b)
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.Write(b)
+	}
 	return errors.Join(err, f.Close())
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
@@ -162,6 +163,39 @@ func TestWrite(t *testing.T) {
 	}
 	if err := file.Replace(filepath.Join(dir, "none", "x"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestAFullFifoKeepsNoWriterWaiting has a fifo whose reader takes nothing in the place of the file.
+func TestAFullFifoKeepsNoWriterWaiting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	must(t, unix.Mkfifo(path, 0o600))
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	must(t, err)
+	defer unix.Close(fd)
+	for err == nil {
+		_, err = unix.Write(fd, make([]byte, 4096))
+	}
+	written := make(chan error, 1)
+	go func() { written <- file.Overwrite(path, []byte("x")) }()
+	eventually.Holds(t, "the write ends", func() bool { return len(written) > 0 })
+	if err := <-written; !errors.Is(err, file.ErrIrregular) {
+		t.Error(err)
+	}
+}
+
+// TestAFifoIsNoDirectory has a fifo without a writer, for which a plain open waits.
+func TestAFifoIsNoDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	must(t, unix.Mkfifo(path, 0o600))
+	opened := make(chan error, 2)
+	go func() { _, err := file.Names(path); opened <- err }()
+	go func() { opened <- file.SyncDir(path) }()
+	eventually.Holds(t, "both end", func() bool { return len(opened) == 2 })
+	for range 2 {
+		if err := <-opened; !errors.Is(err, unix.ENOTDIR) {
+			t.Error(err)
+		}
 	}
 }
 

@@ -81,18 +81,5 @@ func CheckDir(path string) error {
 // link and waits for no fifo.
 func Append(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
-		return nil, fmt.Errorf("append to %s: %w", path, ErrIrregular)
-	}
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("append to %s: %w", path, ErrIrregular)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return keepRegular(f, "append to "+path, err)
 }
