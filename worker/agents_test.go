@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ import (
 type realAgent struct {
 	name     string
 	variable string // names the program
-	state    string // its own directory in its home
+	kept     string // a directory that its shell can write in the box, and that the box keeps
 	spec     func(binary string) string
 	// adapter talks to it without a run.
 	adapter func(binary string, environ []string) agent.Adapter
@@ -43,7 +44,7 @@ type realAgent struct {
 
 var realAgents = []realAgent{
 	{
-		name: "claude", variable: "CLAUDE_BIN", state: ".claude",
+		name: "claude", variable: "CLAUDE_BIN", kept: "$HOME/.claude/sessions",
 		spec: func(string) string { return "claude" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return claude.New(claude.Config{Binary: binary, Environ: environ})
@@ -62,7 +63,7 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "codex", variable: "CODEX_BIN", state: ".codex",
+		name: "codex", variable: "CODEX_BIN", kept: "$HOME/.codex/sessions",
 		spec: func(string) string { return "codex" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return codex.New(codex.Config{Binary: binary, Environ: environ})
@@ -83,7 +84,7 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "opencode", variable: "OPENCODE_BIN", state: ".local/share/opencode",
+		name: "opencode", variable: "OPENCODE_BIN", kept: "${OPENCODE_DB%/*}",
 		spec: func(binary string) string { return "acp:" + binary + " acp" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return acp.New(acp.Config{Argv: []string{binary, "acp"}, Environ: environ})
@@ -108,7 +109,7 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "pi", variable: "PI_JS", state: ".pi/agent",
+		name: "pi", variable: "PI_JS", kept: "$PI_CODING_AGENT_SESSION_DIR",
 		spec: func(string) string { return "pi" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return pi.New(pi.Config{Argv: []string{os.Getenv("NODE_BIN"), binary}, Environ: environ})
@@ -267,10 +268,10 @@ func TestRealAgentFixesARepository(t *testing.T) {
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			s := newAgentFixtureIn(t, a, true)
-			ledger := filepath.Join(s.dir, "home", a.state, "ledger")
+			mark := "printf x >> " + a.kept + "/ledger"
 			in := s.job(func(checkout string) string {
 				calls := s.agent.edit(filepath.Join(checkout, "sum.go"), "a - b", "a + b")
-				return strings.Join(calls, "") + "[[hang:1]]" + s.agent.shell("printf x >> "+ledger) + "[[say:Add instead of subtracting]]"
+				return strings.Join(calls, "") + "[[hang:1]]" + s.agent.shell(mark) + "[[say:Add instead of subtracting]]"
 			})
 			w := s.spawnGroup()
 			began := time.Now()
@@ -284,7 +285,7 @@ func TestRealAgentFixesARepository(t *testing.T) {
 
 			w = s.spawnGroup()
 			ask := s.pending(in.RunID, "")
-			if ask.Permission == nil || !strings.Contains(ask.Excerpt, ledger) {
+			if ask.Permission == nil || !strings.Contains(ask.Excerpt, a.kept+"/ledger") {
 				t.Fatalf("the agent asks for %+v", ask)
 			}
 			lap("it asks for a permission")
@@ -300,12 +301,30 @@ func TestRealAgentFixesARepository(t *testing.T) {
 			s.approve(in.RunID, gate.ApprovalID)
 			s.fixed(in)
 			lap("completed")
-			if b, err := os.ReadFile(ledger); string(b) != "x" {
-				t.Errorf("the tool ran %d times: %v", len(b), err)
+			if marks := s.readNamed(s.home, "ledger"); marks != "x" {
+				t.Errorf("the tool ran %d times", len(marks))
 			}
 			eventually.Holds(t, "an end of all processes", func() bool { return len(s.processes("")) == 0 })
 		})
 	}
+}
+
+// readNamed returns the contents of all files of a name below a directory.
+func (s *agentFixture) readNamed(dir, name string) string {
+	s.t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != name {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all.Write(b)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all.String()
 }
 
 // heard says whether the model has been told the results of so many calls.
