@@ -162,31 +162,39 @@ func (s *shelter) setVariables(c toolchain.Cache, at string) {
 	}
 }
 
-// keepBuilt keeps what checks on the run's base commit have built and downloaded, for all later runs on the
-// repository, if the user has that commit in his own checkout: HEAD is it, or comes from it. What such checks
-// leave in a cache is then what the user's own tests could have left there. Checks on anything that a run has
-// made keep nothing, and neither do checks after them, as the checks of a run that was reset: they could forge the
-// verdict on another run. So could commands that an agent has chosen: a run with read-only caches keeps nothing.
-// Keeping saves time alone, so its faults are told in the log of the run. The shelter must be released.
-func (a *Activities) keepBuilt(ctx context.Context, in CheckInput, s *shelter, at place) {
-	if in.CacheReadOnly {
-		return
-	}
-	if own, err := at.isRunsOwn(); err != nil || own || in.Commit != in.Repository.Base || len(s.kept) == 0 {
-		return
+// isUsers reports whether the commit of the checks is the user's: the base commit of the run, which HEAD of the
+// user's own checkout is, or comes from. The base commit of a continued run can be what another run has made.
+func (a *Activities) isUsers(ctx context.Context, in CheckInput) bool {
+	if in.Commit != in.Repository.Base {
+		return false
 	}
 	_, err := git.Repo{Dir: in.Repository.Path}.Run(ctx, "merge-base", "--is-ancestor", string(in.Commit), "HEAD")
-	if git.ExitCode(err) == 1 {
+	if err != nil && git.ExitCode(err) != 1 {
+		a.logNotKept(in, err)
+	}
+	return err == nil
+}
+
+// keepBuilt keeps what checks on a commit of the user's have built and downloaded, for all later runs on the
+// repository. What such checks leave in a cache is then what the user's own tests could have left there. Checks on
+// anything that a run has made keep nothing, and neither do checks after them, as the checks of a run that was reset:
+// they could forge the verdict on another run. So could commands that an agent has chosen: a run with read-only
+// caches keeps nothing. Keeping saves time alone, so its faults are told in the log of the run. The shelter must be
+// released.
+func (a *Activities) keepBuilt(ctx context.Context, in CheckInput, s *shelter, at place) {
+	if own, err := at.isRunsOwn(); err != nil || own || in.CacheReadOnly {
 		return
 	}
 	for _, k := range s.kept {
-		if err == nil {
-			err = k.layer.Keep(ctx, k.upper)
+		if err := k.layer.Keep(ctx, k.upper); err != nil {
+			a.logNotKept(in, err)
+			return
 		}
 	}
-	if err != nil {
-		_ = a.runs.Run(in.RunID).Log("check", rundir.Info, "what the checks have built is not kept for later runs", map[string]any{"reason": err.Error()})
-	}
+}
+
+func (a *Activities) logNotKept(in CheckInput, why error) {
+	_ = a.runs.Run(in.RunID).Log("check", rundir.Info, "what the checks have built is not kept for later runs", map[string]any{"reason": why.Error()})
 }
 
 // makeCacheDir makes the directory name in the cache of a run, which checks can write. What a check has

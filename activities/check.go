@@ -154,7 +154,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 		s.release()
 		a.keepBuilt(ctx, in, s, at)
 	}()
-	if !at.exact || in.Commit != in.Repository.Base {
+	if !at.exact || !a.isUsers(ctx, in) {
 		if err := at.markRunsOwn(); err != nil {
 			return check.Report{}, Evaluation{}, Judgement{}, err
 		}

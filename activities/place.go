@@ -24,10 +24,10 @@ func placeIn(own, top, dir string) place {
 }
 
 // runsOwn is a file beside the layers of a run, where no box shows it. It says that checks have run there on
-// what the run has made.
+// what a run has made.
 const runsOwn = "runs-own"
 
-// markRunsOwn notes, before checks begin, that they run on what the run has made.
+// markRunsOwn notes, before checks begin, that they run on what a run has made.
 func (p place) markRunsOwn() error {
 	if err := os.MkdirAll(p.layers, 0o700); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (p place) markRunsOwn() error {
 	return os.WriteFile(filepath.Join(p.layers, runsOwn), nil, 0o600)
 }
 
-// isRunsOwn reports whether checks have run there on what the run has made.
+// isRunsOwn reports whether checks have run there on what a run has made.
 func (p place) isRunsOwn() (bool, error) {
 	_, err := os.Lstat(filepath.Join(p.layers, runsOwn))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,9 +44,9 @@ func (p place) isRunsOwn() (bool, error) {
 	return err == nil, err
 }
 
-// renew removes all that checks have left, where they have run on what the run has made: the verdict on a
+// renew removes all that checks have left, where they have run on what a run has made: the verdict on a
 // commit does not hang on what the code of another commit wrote into the home, the caches or the tree. What
-// the checks on the base commit have left stays, so that the first patch begins warm. The mark stays, and a
+// the checks on a commit of the user's have left stays, so that the first patch begins warm. The mark stays, and a
 // second call removes what the first, killed, has left.
 func (p place) renew(ctx context.Context, w *workspace.Workspace) error {
 	own, err := p.isRunsOwn()

@@ -49,6 +49,14 @@ func TestNoCommitIsJudgedByWhatAnotherLeft(t *testing.T) {
 			s.checkOf("r1", plant)
 			return s.checkNext("true", find).Checks[0].Head
 		}, 5},
+		{"of a base that the user has not, on the first commit", func(s *fixture) string {
+			s.git("checkout", "-q", "--detach")
+			s.git("commit", "-q", "--allow-empty", "-m", "of another run")
+			s.base = run.Commit(s.git("rev-parse", "HEAD"))
+			s.git("checkout", "-q", "-")
+			s.checkOf("r1", plant)
+			return s.checkNext("true", find).Checks[0].Head
+		}, 0},
 		{"of the first commit, on the next", func(s *fixture) string {
 			s.checkNext("echo one > one", plant)
 			return s.checkNext("rm one", find).Checks[0].Head
