@@ -352,6 +352,35 @@ func TestTheSocketIsPrivateAndGoesWithTheProxy(t *testing.T) {
 	}
 }
 
+// A target that hears the end of the box and neither answers nor closes holds nothing up.
+func TestASilentTargetHoldsNoProxyUp(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ended := make(chan error, 1)
+	release := make(chan struct{})
+	defer close(release)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_, err = io.Copy(io.Discard, conn)
+			defer conn.Close()
+		}
+		ended <- err
+		<-release
+	}()
+	p := open(t, egress.Config{}, l.Addr().String())
+	tunnel(t, p, l.Addr().String()).Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhoSendsNoHeaderHoldsNoPlaceForLong(t *testing.T) {
 	good := newOrigin(t, func(http.ResponseWriter, *http.Request) {})
 	p := open(t, egress.Config{Limits: egress.Limits{Connections: 3, HeaderTime: 50 * time.Millisecond}}, good.address())

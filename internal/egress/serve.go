@@ -70,6 +70,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, s *session) {
 		defer p.working.Done()
 		defer conn.Close()
 		defer upstream.Close()
+		defer context.AfterFunc(p.open, func() { upstream.Close() })() // a target may stay silent when the box has ended
 		if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 			return
 		}
