@@ -37,6 +37,13 @@ func MentionedFiles(r Report, dir string, exists func(string) bool) []string {
 	return files
 }
 
+// Bounds of the search in one text, which is the output of a hostile program: a package's path, in bytes, and the
+// paths that are looked up.
+const (
+	maxPackage = 512
+	maxLookups = 20_000
+)
+
 // findMentions finds the files of one text.
 func findMentions(text, dir string, exists func(string) bool) []string {
 	type mention struct {
@@ -51,15 +58,22 @@ func findMentions(text, dir string, exists func(string) bool) []string {
 	}
 	slices.SortStableFunc(all, func(a, b mention) int { return a.at - b.at })
 
-	packages := goPackages(text)
+	packages, lookups := goPackages(text), 0
+	found := func(file string) bool {
+		lookups++
+		return lookups <= maxLookups && exists(file)
+	}
 	var files []string
 	for _, m := range all {
 		name, ok := relativePath(m.name, dir)
 		if !ok {
 			continue
 		}
-		if file, ok := resolveName(name, packages, exists); ok {
+		if file, ok := resolveName(name, packages, found); ok {
 			files = append(files, file)
+		}
+		if lookups > maxLookups {
+			break
 		}
 	}
 	return files
@@ -87,7 +101,7 @@ func resolveName(name string, packages []string, exists func(string) bool) (stri
 	}
 	for _, pkg := range packages {
 		for dir := pkg; dir != ""; {
-			if file := path.Join(dir, name); exists(file) {
+			if file := dir + "/" + name; exists(file) { // both are clean
 				return file, true
 			}
 			_, dir, _ = strings.Cut(dir, "/")
@@ -100,7 +114,7 @@ func resolveName(name string, packages []string, exists func(string) bool) (stri
 func goPackages(text string) []string {
 	var packages []string
 	for _, m := range goPackage.FindAllStringSubmatch(text, -1) {
-		if pkg := path.Clean(m[1]); !strings.HasPrefix(pkg, "/") && !slices.Contains(strings.Split(pkg, "/"), "..") {
+		if pkg := path.Clean(m[1]); len(pkg) <= maxPackage && !strings.HasPrefix(pkg, "/") && !slices.Contains(strings.Split(pkg, "/"), "..") {
 			packages = append(packages, pkg)
 		}
 	}

@@ -50,3 +50,27 @@ func TestMentioned(t *testing.T) {
 		})
 	}
 }
+
+// A failing check of a hostile repository prints one package of many directories, or many packages, and many bare
+// names. The lookups are bounded, and what was mentioned first is found.
+func TestMentionedInHostileOutput(t *testing.T) {
+	deep := "FAIL\t" + strings.Repeat("a/", 250) + "a\t0.1s\n"
+	for name, packages := range map[string]string{
+		"a deep package":     deep,
+		"a longer path":      "FAIL\t" + strings.Repeat("a/", 8<<10) + "a\t0.1s\n",
+		"many deep packages": strings.Repeat(deep, 16),
+	} {
+		t.Run(name, func(t *testing.T) {
+			lookups := 0
+			exists := func(file string) bool {
+				lookups++
+				return file == "main.go"
+			}
+			tail := "main.go:1: x\n" + packages + strings.Repeat("a.go:1\n", 2<<10)
+			got := check.MentionedFiles(check.Report{Checks: []check.Result{{Status: check.Fail, Tail: tail}}}, "/site/tree", exists)
+			if !slices.Equal(got, []string{"main.go"}) || lookups > 20_000 {
+				t.Errorf("got %q after %d lookups", got, lookups)
+			}
+		})
+	}
+}
