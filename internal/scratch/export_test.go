@@ -3,6 +3,8 @@ package scratch
 import (
 	"context"
 	"os"
+	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
@@ -31,4 +33,11 @@ func OpenFile(tree *os.Root, name string) error {
 func ListDir(tree *os.Root, name string) error {
 	_, err := listDirectory(tree, name, 10)
 	return err
+}
+
+// ShortenIgnore bounds the look for ignored names until the test ends.
+func ShortenIgnore(t *testing.T, limit time.Duration) {
+	was := ignoreTimeout
+	ignoreTimeout = limit
+	t.Cleanup(func() { ignoreTimeout = was })
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
@@ -72,11 +73,17 @@ func (g *stage) runGit(ctx context.Context, paths []string, args ...string) ([]b
 	return out.Bytes(), err
 }
 
+// ignoreTimeout bounds the look for ignored names: "**" in a pattern can take git exponential time.
+var ignoreTimeout = time.Minute
+
+// errPatterns reports that git did not come to an end with the patterns of a .gitignore.
+var errPatterns = errors.New("git does not come to an end with the patterns of a .gitignore")
+
 // here before a path keeps git from reading magic into a colon. git check-ignore needs it, because
 // that one command refuses to take paths literally.
 const here = "./"
 
-// dropIgnored returns the items that are not ignored. The files with the rules are on the stage already.
+// dropIgnored returns the items that are not ignored, or errPatterns. The files with the rules are on the stage already.
 func (g *stage) dropIgnored(ctx context.Context, items []item) ([]item, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -91,7 +98,12 @@ func (g *stage) dropIgnored(ctx context.Context, items []item) ([]item, error) {
 			return nil, err
 		}
 	}
-	out, err := g.runGit(ctx, paths, "--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
+	asked := *g
+	asked.repo.Timeout = ignoreTimeout
+	out, err := asked.runGit(ctx, paths, "--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, errPatterns
+	}
 	if err != nil && git.ExitCode(err) != 1 { // 1: none is
 		return nil, err
 	}

@@ -63,6 +63,10 @@ func (v *survey) walkTree(ctx context.Context) error {
 			}
 		}
 		kept, err := v.stage.dropIgnored(ctx, v.unknown)
+		if errors.Is(err, errPatterns) {
+			v.add("", "%v", err)
+			return errEnough
+		}
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
@@ -114,6 +115,14 @@ func TestUnfit(t *testing.T) {
 			wantTree(t, s.WorkDir(), sample)
 		})
 	}
+}
+
+// The author of patterns that keep git busy is told: no later attempt ends, either.
+func TestPatternsWithoutAnEnd(t *testing.T) {
+	s := makeAt(t, beside(userRepo(t, sample)))
+	agent(t, s, "echo x >new; echo '**/a/**/a/**/b' >.gitignore")
+	scratch.ShortenIgnore(t, time.Nanosecond)
+	wantUnfit(t, s, patch.Limits{}, scratch.Unfit{Reason: "git does not come to an end with the patterns of a .gitignore"})
 }
 
 func TestUnfitOutsideThePrefix(t *testing.T) {
