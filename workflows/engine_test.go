@@ -61,6 +61,8 @@ type testRun struct {
 	id    string // of the workflow
 	runID string // of the execution that the test is about
 	seen  string // the approval or question met last
+	stop  func() // stops the worker
+	again func() // starts another one
 }
 
 // perform starts the run.
@@ -80,7 +82,8 @@ func (s *testEngine) perform(t testing.TB, in run.Input) *testRun {
 // serve starts a worker.
 func (p *testRun) serve(register func(worker.Registry)) {
 	p.t.Helper()
-	p.Serve(p.t, p.queue, register)
+	p.stop = p.Serve(p.t, p.queue, register)
+	p.again = func() { p.serve(register) }
 }
 
 // serveAndDie starts a worker process and kills it while it plans.

@@ -169,6 +169,7 @@ var paths = []path{
 	}},
 	{name: "continued-as-new", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW), play: continueAsNew},
 	{name: "continued-with-refused-signals", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW), play: continueAsNew},
+	{name: "approved-as-the-history-ends", policy: run.Always, status: run.Completed, play: approveAsTheHistoryEnds},
 	{name: "reset", policy: run.Always, status: run.Completed, shows: isReset,
 		fakeActivities: func() *fakeActivities {
 			return &fakeActivities{answers: []activities.ProposeResult{patch("one"), patch("two")}}
@@ -282,6 +283,22 @@ func continueAsNew(p *testRun) {
 		})
 	}
 	p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve})
+}
+
+// approveAsTheHistoryEnds has no worker when the approval comes, and with it so much that the run looks for a new
+// history in the same workflow task.
+func approveAsTheHistoryEnds(p *testRun) {
+	p.approval()
+	p.stop()
+	p.settle(run.Approve, false)
+	for range 5 {
+		p.signal(workflows.NoteMessage, run.Note{Text: strings.Repeat("a", 900<<10)})
+	}
+	p.again()
+	p.until("the approval is carried out", func() bool {
+		d, err := p.Client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
+		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	})
 }
 
 // reset lets the run begin again once it is over. The engine delivers the old

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows/coroutine"
 )
 
 // RunInput starts a run. Exactly one of Input and Snapshot is set.
@@ -221,11 +222,21 @@ func (r *runner) tooLong(ctx workflow.Context) bool {
 	return false
 }
 
+// runsOthers is the change by which every signal that has come is handled before the run continues as new. At the
+// default version a signal could be lost that came in the workflow task of the continuation.
+const runsOthers = "run-others-before-continue"
+
 // readyToContinue records all events and handles every message, in preparation for a new history. It
 // reports whether the new history can begin. A decision or an answer that arrives meanwhile is
 // carried out first.
 func (r *runner) readyToContinue(ctx workflow.Context) bool {
 	r.flushRecord(ctx)
+	if workflow.GetVersion(ctx, runsOthers, workflow.DefaultVersion, 1) == 1 {
+		r.awaitNotices(ctx) // nothing may wait after the signals have been handled
+		if err := coroutine.RunOthers(ctx); err != nil {
+			return false
+		}
+	}
 	if err := r.finishHandlers(ctx); err != nil {
 		return false
 	}

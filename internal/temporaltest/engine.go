@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,15 +74,17 @@ func StartEngine(t testing.TB, log *slog.Logger) *Engine {
 	return &Engine{e, c}
 }
 
-// Serve starts a worker that serves until the test ends.
-func (e *Engine) Serve(t testing.TB, queue string, register func(worker.Registry)) {
+// Serve starts a worker that serves until stop is called, or the test ends.
+func (e *Engine) Serve(t testing.TB, queue string, register func(worker.Registry)) (stop func()) {
 	t.Helper()
 	w := worker.New(e.Client, queue, temporalclient.WorkerOptions(Identity))
 	register(w)
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Stop)
+	stop = sync.OnceFunc(w.Stop)
+	t.Cleanup(stop)
+	return stop
 }
 
 // History returns the history of an execution.

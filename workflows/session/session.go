@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/workflows/coroutine"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
@@ -205,8 +206,12 @@ func (r *runner) isLong(ctx workflow.Context) (long, most bool) {
 	return info.GetContinueAsNewSuggested() || n > maxEvents || info.GetCurrentHistorySize() > maxBytes, n > mostEvents
 }
 
-// readyToContinue reports whether a new history can begin: no sitting is left, which no new execution could
-// own. It lets an idle sitting end, and with must any.
+// runsOthers is the change by which every signal, and a cancellation, that has come is handled before the session
+// continues as new. At the default version one could be lost that came in the workflow task of the continuation.
+const runsOthers = "run-others-before-continue"
+
+// readyToContinue reports whether a new history can begin. A sitting cannot pass to a new execution, so
+// readyToContinue asks an idle one to end, or any sitting if must is set.
 func (r *runner) readyToContinue(ctx workflow.Context, must bool) bool {
 	if r.s.Sitting != nil {
 		idle := r.s.Sitting.Seated() && r.s.Turn == nil && len(r.s.Queue) == 0
@@ -218,6 +223,12 @@ func (r *runner) readyToContinue(ctx workflow.Context, must bool) bool {
 	}
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil || r.s.Sitting != nil {
 		return false
+	}
+	if workflow.GetVersion(ctx, runsOthers, workflow.DefaultVersion, 1) == 1 {
+		seen := r.version
+		if err := coroutine.RunOthers(ctx); err != nil || r.version != seen {
+			return false
+		}
 	}
 	if r.awake {
 		r.applyEvent(ctx, session.WakeAsked{})
