@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"strings"
 
+	"go.temporal.io/sdk/activity"
+
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -31,7 +34,8 @@ func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
 }
 
 // CleanUp removes the worktree and the scratch directory, and then records the
-// run's end; the branch and the record stay. A second call is a no-op.
+// run's end; the branch and the record stay. A second call is a no-op. What cannot be removed, such as files of
+// another user, is left behind after some attempts: the run is over all the same.
 func (a *Activities) CleanUp(ctx context.Context, p Header) error {
 	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "removes the worktree"})
 	defer stop()
@@ -43,8 +47,18 @@ func (a *Activities) CleanUp(ctx context.Context, p Header) error {
 	if err := a.writeEntry(ctx, p); err != nil {
 		return err
 	}
+	if removed != nil && activity.GetInfo(ctx).Attempt >= removalAttempts {
+		_ = a.runs.Run(p.RunID).Log("run", rundir.Error, "files of the run are left behind: starter clean removes them", map[string]any{"reason": removed.Error()})
+		return report.Permanent(LeftBehindError, removed)
+	}
 	return removed
 }
+
+// LeftBehindError is the type of the error of CleanUp when it leaves files behind.
+const LeftBehindError = "LeftBehind"
+
+// removalAttempts bounds the attempts to remove the files of a run. With the pauses between them they take a minute.
+const removalAttempts = 10
 
 func (a *Activities) removeWorktree(ctx context.Context, p Header) error {
 	w, release, err := a.workspaces.use(ctx, p)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/activities"
@@ -280,4 +282,22 @@ func TestEachActivitySaysThatTheRecordIsBehind(t *testing.T) {
 func fail(s *fixture, activity, in any) error {
 	_, err := do[any](s, activity, in)
 	return err
+}
+
+// A run is over although its files cannot be removed. Here a file stands where the directory of its agents would be.
+func TestCleanUpLeavesBehindWhatItCannotRemove(t *testing.T) {
+	s := newFixture(t)
+	s.prepare()
+	p := s.place()
+	check(t, os.WriteFile(filepath.Join(s.runs.Dir(), "agents"), nil, 0o600))
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterActivity(s.acts.CleanUp)
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute}) // tried without end
+		return workflow.ExecuteActivity(ctx, s.acts.CleanUp, p).Get(ctx, nil)
+	})
+	if app, ok := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError()); !ok || app.Type() != activities.LeftBehindError {
+		t.Errorf("%v, want a %s", env.GetWorkflowError(), activities.LeftBehindError)
+	}
 }
