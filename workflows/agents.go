@@ -20,10 +20,13 @@ func Probe(ctx workflow.Context, in activities.ProbeInput) (activities.ProbeResu
 	return out, err
 }
 
+// agentsLimit bounds the question of Agents with all its attempts: a survey starts programs that may hang.
+const agentsLimit = 3 * time.Minute
+
 // Agents asks a worker which agents it has, and shows them in the Web UI.
 func Agents(ctx workflow.Context) (activities.AgentsResult, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: time.Minute, ScheduleToStartTimeout: time.Minute, Summary: "Look for agents",
+		StartToCloseTimeout: time.Minute, ScheduleToStartTimeout: time.Minute, ScheduleToCloseTimeout: agentsLimit, Summary: "Look for agents",
 	})
 	var out activities.AgentsResult
 	err := workflow.ExecuteActivity(ctx, acts.Agents).Get(ctx, &out)
