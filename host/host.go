@@ -210,6 +210,9 @@ func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry b
 	agents := session.NewPool(0)
 	env := c.catalogEnv()
 	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir
+	if short := env.Redact.ShortNames(); len(short) > 0 {
+		c.warn(fmt.Errorf("the values of %s have under %d characters: they are not redacted from records and logs", strings.Join(short, ", "), redact.MinLength))
+	}
 	config := activities.Config{
 		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup, Sandbox: sandbox, Toolchains: c.Toolchains,
 		Notify: c.Notify.Channels(),

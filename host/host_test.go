@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,19 @@ func TestAHostWithoutARegistryServesNoDispatches(t *testing.T) {
 	check(t, err)
 	if h.Dispatch != nil || len(warned) != 1 || !strings.Contains(warned[0].Error(), "no dispatches are served: there is no registry of sessions") {
 		t.Errorf("%v, warned of %v", h.Dispatch, warned)
+	}
+}
+
+func TestAHostNamesTheSecretsThatItDoesNotRedact(t *testing.T) {
+	var warned strings.Builder
+	_, err := host.Open(t.Context(), host.Config{
+		RunsDir: t.TempDir(), Environ: []string{"SHORT_TOKEN=abc", "LONG_TOKEN=abcdefgh", "HOME=" + t.TempDir()}, Warn: func(err error) { fmt.Fprintln(&warned, err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := warned.String(); !strings.Contains(text, "the values of SHORT_TOKEN have under 8 characters") || strings.Contains(text, "LONG_TOKEN") || strings.Contains(text, "abc") {
+		t.Errorf("warned of %q", text)
 	}
 }
 

@@ -225,17 +225,3 @@ func TestReconcileDelivery(t *testing.T) {
 		t.Errorf("a completed turn: %+v, %s", out, kind)
 	}
 }
-
-func TestSightOf(t *testing.T) {
-	now := time.Unix(9, 0).UTC()
-	for _, e := range []agent.Event{agent.TurnOpened{ID: "u"}, agent.UserMessage{Turn: "u", Marker: "m"}, agent.TurnClosed{ID: "u", Status: "completed"}, agent.ThreadStatus{Status: "idle"}} {
-		if s, ok := activities.SightOf("1", e, now); !ok || s.Sitting != "1" {
-			t.Errorf("%T: %+v", e, s)
-		}
-	}
-	for _, e := range []agent.Event{agent.Text{Text: "x"}, agent.UserMessage{Turn: "u"}, agent.Turn{}} {
-		if s, ok := activities.SightOf("1", e, now); ok {
-			t.Errorf("%T: %+v", e, s)
-		}
-	}
-}

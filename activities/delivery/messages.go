@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/exact"
@@ -72,24 +71,6 @@ type Sight struct {
 	Turn    *delivery.TurnSeen `json:"turn,omitempty"`
 	// Status is the status that the thread was told to have.
 	Status string `json:"status,omitempty"`
-}
-
-// SightOf returns what an event tells of the thread; ok is false if it tells nothing. Now is when it was read.
-func SightOf(sitting string, e agent.Event, now time.Time) (sight Sight, ok bool) {
-	sight.Sitting = sitting
-	if s, ok := e.(agent.ThreadStatus); ok {
-		sight.Status = s.Status
-		return sight, true
-	}
-	switch p := agent.Observe(e, "", 0, now.UTC()).(type) {
-	case delivery.Marked:
-		sight.Marked = &p
-	case delivery.TurnSeen:
-		sight.Turn = &p
-	default:
-		return sight, false
-	}
-	return sight, true
 }
 
 // EnqueueUpdate is the name of the update that gives a session's workflow a batch. It takes a Parcel and returns a

@@ -63,9 +63,6 @@ const (
 	Inconclusive Standing = "indeterminate"
 )
 
-// Standings lists every standing.
-var Standings = []Standing{Live, Dormant, Inconclusive}
-
 var standingOf = map[Liveness]Standing{Alive: Live, Dead: Dormant, Indeterminate: Inconclusive}
 
 // Standing returns the standing of the liveness; ok is false for Unsupported.

@@ -56,12 +56,6 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
 
-// NeedsPerson reports whether neither a retry nor another prompt helps, but only a person who renews a
-// login or a quota: AUTH, and a RATE_LIMIT that is not retriable.
-func (e *Error) NeedsPerson() bool {
-	return e.Code == Auth || e.Code == RateLimit && !e.Retriable
-}
-
 // wireError is Error in JSON. RetryAfterMs is ours; the contract defines the other members.
 type wireError struct {
 	Code         Code   `json:"code"`

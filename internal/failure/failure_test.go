@@ -31,17 +31,6 @@ func TestErrorInJSON(t *testing.T) {
 	}
 }
 
-func TestNeedsPerson(t *testing.T) {
-	for _, code := range failure.Codes {
-		for _, retriable := range []bool{true, false} {
-			e := &failure.Error{Code: code, Retriable: retriable}
-			if want := code == failure.Auth || code == failure.RateLimit && !retriable; e.NeedsPerson() != want {
-				t.Errorf("%s, retriable %t: needs a person is %t", code, retriable, !want)
-			}
-		}
-	}
-}
-
 func TestClip(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"what fits":           {"0123456789", "0123456789"},

@@ -33,41 +33,40 @@ func TestClassifyHTTP(t *testing.T) {
 		body      string
 		code      failure.Code
 		retriable bool
-		person    bool
 		says      string
 	}{
-		"request timeout":             {408, "", failure.Timeout, true, false, "HTTP 408 Request Timeout"},
-		"conflict":                    {409, "", failure.Unknown, true, false, "HTTP 409 Conflict"},
-		"too early":                   {425, "", failure.Unknown, true, false, "HTTP 425"},
-		"rate limit":                  {429, "", failure.RateLimit, true, false, "HTTP 429"},
-		"rate limit of OpenAI":        {429, openAIRate, failure.RateLimit, true, false, "Rate limit reached"},
-		"rate limit of Anthropic":     {429, anthropicRate, failure.RateLimit, true, false, "exceed your rate limit"},
-		"server error":                {500, "<html>oops</html>", failure.Unknown, true, false, "<html>oops</html>"},
-		"bad gateway":                 {502, "", failure.Unknown, true, false, "HTTP 502"},
-		"unavailable":                 {503, "", failure.Unknown, true, false, "HTTP 503"},
-		"gateway timeout":             {504, "", failure.Timeout, true, false, "HTTP 504"},
-		"overloaded":                  {529, overloaded, failure.Unknown, true, false, "HTTP 529: Overloaded"},
-		"bad request":                 {400, "", failure.BadRequest, false, false, "HTTP 400"},
-		"payment required":            {402, "", failure.RateLimit, false, true, "quota or credit exhausted: HTTP 402"},
-		"not found":                   {404, "", failure.BadRequest, false, false, "HTTP 404"},
-		"request entity too large":    {413, "", failure.BadRequest, false, false, "context too long: HTTP 413"},
-		"unprocessable":               {422, "", failure.BadRequest, false, false, "HTTP 422"},
-		"unauthorized":                {401, "", failure.Auth, false, true, "HTTP 401"},
-		"forbidden":                   {403, "", failure.Auth, false, true, "HTTP 403"},
-		"quota exhausted, OpenAI":     {429, openAIQuota, failure.RateLimit, false, true, "quota or credit exhausted"},
-		"credit exhausted, Anthropic": {400, anthropicQuota, failure.RateLimit, false, true, "quota or credit exhausted"},
-		"context too long, OpenAI":    {400, openAILong, failure.BadRequest, false, false, "context too long"},
-		"context too long, Anthropic": {400, anthropicLong, failure.BadRequest, false, false, "context too long"},
-		"a server error that quotes":  {500, openAILong, failure.Unknown, true, false, "HTTP 500"},
-		"a numeric code":              {400, `{"error": {"message": "m", "code": 7}}`, failure.BadRequest, false, false, "HTTP 400 Bad Request: m"},
-		"a redirect":                  {302, "", failure.BadRequest, false, false, "HTTP 302"},
+		"request timeout":             {408, "", failure.Timeout, true, "HTTP 408 Request Timeout"},
+		"conflict":                    {409, "", failure.Unknown, true, "HTTP 409 Conflict"},
+		"too early":                   {425, "", failure.Unknown, true, "HTTP 425"},
+		"rate limit":                  {429, "", failure.RateLimit, true, "HTTP 429"},
+		"rate limit of OpenAI":        {429, openAIRate, failure.RateLimit, true, "Rate limit reached"},
+		"rate limit of Anthropic":     {429, anthropicRate, failure.RateLimit, true, "exceed your rate limit"},
+		"server error":                {500, "<html>oops</html>", failure.Unknown, true, "<html>oops</html>"},
+		"bad gateway":                 {502, "", failure.Unknown, true, "HTTP 502"},
+		"unavailable":                 {503, "", failure.Unknown, true, "HTTP 503"},
+		"gateway timeout":             {504, "", failure.Timeout, true, "HTTP 504"},
+		"overloaded":                  {529, overloaded, failure.Unknown, true, "HTTP 529: Overloaded"},
+		"bad request":                 {400, "", failure.BadRequest, false, "HTTP 400"},
+		"payment required":            {402, "", failure.RateLimit, false, "quota or credit exhausted: HTTP 402"},
+		"not found":                   {404, "", failure.BadRequest, false, "HTTP 404"},
+		"request entity too large":    {413, "", failure.BadRequest, false, "context too long: HTTP 413"},
+		"unprocessable":               {422, "", failure.BadRequest, false, "HTTP 422"},
+		"unauthorized":                {401, "", failure.Auth, false, "HTTP 401"},
+		"forbidden":                   {403, "", failure.Auth, false, "HTTP 403"},
+		"quota exhausted, OpenAI":     {429, openAIQuota, failure.RateLimit, false, "quota or credit exhausted"},
+		"credit exhausted, Anthropic": {400, anthropicQuota, failure.RateLimit, false, "quota or credit exhausted"},
+		"context too long, OpenAI":    {400, openAILong, failure.BadRequest, false, "context too long"},
+		"context too long, Anthropic": {400, anthropicLong, failure.BadRequest, false, "context too long"},
+		"a server error that quotes":  {500, openAILong, failure.Unknown, true, "HTTP 500"},
+		"a numeric code":              {400, `{"error": {"message": "m", "code": 7}}`, failure.BadRequest, false, "HTTP 400 Bad Request: m"},
+		"a redirect":                  {302, "", failure.BadRequest, false, "HTTP 302"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			header := http.Header{"Retry-After": {"7"}}
 			e := failure.ClassifyHTTP(tt.status, header, []byte(tt.body), time.Now())
-			if e.Code != tt.code || e.Retriable != tt.retriable || e.NeedsPerson() != tt.person || !strings.Contains(e.Message, tt.says) {
-				t.Errorf("got %+v, want %s (retriable %t, person %t) that says %q", e, tt.code, tt.retriable, tt.person, tt.says)
+			if e.Code != tt.code || e.Retriable != tt.retriable || !strings.Contains(e.Message, tt.says) {
+				t.Errorf("got %+v, want %s (retriable %t) that says %q", e, tt.code, tt.retriable, tt.says)
 			}
 			if want := 7 * time.Second; tt.retriable && e.RetryAfter != want || !tt.retriable && e.RetryAfter != 0 {
 				t.Errorf("retry after %v", e.RetryAfter)

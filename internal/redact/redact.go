@@ -15,7 +15,7 @@ import (
 )
 
 // MinLength is the length of the shortest value that is redacted. A shorter value would be
-// found everywhere. It hardly protects anything, and ShortNames returns its name.
+// found everywhere. It hardly protects anything, and a worker names it at its start.
 const MinLength = 8
 
 // Secret is a value that must not be shown, and the name that replaces it.

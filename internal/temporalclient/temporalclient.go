@@ -99,13 +99,6 @@ func quiet(l *slog.Logger) *slog.Logger {
 	return l
 }
 
-// Configured reports whether the standard Temporal client configuration names a server. It also
-// returns true for a configuration that cannot be read: Dial then says why.
-func Configured() bool {
-	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
-	return err != nil || p.Address != ""
-}
-
 // HasProfile reports whether a file of the standard configuration says something that would reach a
 // client. It also returns true for a file that cannot be read.
 func HasProfile() bool {

@@ -48,36 +48,32 @@ func runsDir(t *testing.T, address string) string {
 func TestResolve(t *testing.T) {
 	const profileText = "[profile.default]\naddress = \"profile:1\"\nnamespace = \"team\"\n"
 	for _, tt := range []struct {
-		name       string
-		env        map[string]string
-		profile    string
-		engine     string
-		own        string
-		want       temporalclient.Target
-		configured bool
+		name    string
+		env     map[string]string
+		profile string
+		engine  string
+		own     string
+		want    temporalclient.Target
 	}{
 		{
-			name:       "an engine of one's own wins over everything",
-			env:        map[string]string{"TEMPORAL_ADDRESS": "env:1", "TEMPORAL_NAMESPACE": "mine"},
-			engine:     "engine:1",
-			own:        "own:1",
-			want:       temporalclient.Target{Address: "own:1", Namespace: "default", Source: temporalclient.OwnEngine},
-			configured: true,
+			name:   "an engine of one's own wins over everything",
+			env:    map[string]string{"TEMPORAL_ADDRESS": "env:1", "TEMPORAL_NAMESPACE": "mine"},
+			engine: "engine:1",
+			own:    "own:1",
+			want:   temporalclient.Target{Address: "own:1", Namespace: "default", Source: temporalclient.OwnEngine},
 		},
 		{
-			name:       "the environment wins over profile and engine.json",
-			env:        map[string]string{"TEMPORAL_ADDRESS": "env:1", "TEMPORAL_NAMESPACE": "mine"},
-			profile:    profileText,
-			engine:     "engine:1",
-			want:       temporalclient.Target{Address: "env:1", Namespace: "mine", Source: temporalclient.Configuration},
-			configured: true,
+			name:    "the environment wins over profile and engine.json",
+			env:     map[string]string{"TEMPORAL_ADDRESS": "env:1", "TEMPORAL_NAMESPACE": "mine"},
+			profile: profileText,
+			engine:  "engine:1",
+			want:    temporalclient.Target{Address: "env:1", Namespace: "mine", Source: temporalclient.Configuration},
 		},
 		{
-			name:       "a profile wins over engine.json",
-			profile:    profileText,
-			engine:     "engine:1",
-			want:       temporalclient.Target{Address: "profile:1", Namespace: "team", Source: temporalclient.Configuration},
-			configured: true,
+			name:    "a profile wins over engine.json",
+			profile: profileText,
+			engine:  "engine:1",
+			want:    temporalclient.Target{Address: "profile:1", Namespace: "team", Source: temporalclient.Configuration},
 		},
 		{
 			name:   "engine.json has its own namespace",
@@ -86,18 +82,16 @@ func TestResolve(t *testing.T) {
 			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
 		},
 		{
-			name:       "the variables of starter env lead to the engine, which proves itself",
-			env:        map[string]string{"TEMPORAL_ADDRESS": "engine:1", "TEMPORAL_NAMESPACE": "default", "TEMPORAL_GRPC_META_AUTHORIZATION": "Bearer x"},
-			engine:     "engine:1",
-			want:       temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
-			configured: true,
+			name:   "the variables of starter env lead to the engine, which proves itself",
+			env:    map[string]string{"TEMPORAL_ADDRESS": "engine:1", "TEMPORAL_NAMESPACE": "default", "TEMPORAL_GRPC_META_AUTHORIZATION": "Bearer x"},
+			engine: "engine:1",
+			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
 		},
 		{
-			name:       "another server has the address of an engine that has ended",
-			env:        map[string]string{"TEMPORAL_ADDRESS": "engine:1"},
-			engine:     "engine:1",
-			want:       temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.Configuration},
-			configured: true,
+			name:   "another server has the address of an engine that has ended",
+			env:    map[string]string{"TEMPORAL_ADDRESS": "engine:1"},
+			engine: "engine:1",
+			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.Configuration},
 		},
 		{
 			name:   "an empty address is none",
@@ -126,9 +120,6 @@ func TestResolve(t *testing.T) {
 				t.Errorf("got %s %s (%s), want %s %s (%s)", got.Address, got.Namespace, got.Source,
 					tt.want.Address, tt.want.Namespace, tt.want.Source)
 			}
-			if temporalclient.Configured() != tt.configured {
-				t.Errorf("configured is %v", !tt.configured)
-			}
 		})
 	}
 }
@@ -137,9 +128,6 @@ func TestConfigurationThatCannotBeRead(t *testing.T) {
 	t.Run("profile that is no TOML", func(t *testing.T) {
 		isolate(t)
 		profile(t, "[profile")
-		if !temporalclient.Configured() {
-			t.Error("it does not count as configured")
-		}
 		saysOnALine(t, dialError(t, t.TempDir()), "temporal client configuration")
 	})
 	t.Run("engine.json that is torn", func(t *testing.T) {

@@ -167,7 +167,7 @@ func (v *delivery) sendMessage(ctx workflow.Context) dispatch.Outcome {
 // deliverOnce makes one attempt. A message that may have been delivered is not sent again.
 func (v *delivery) deliverOnce(ctx workflow.Context) (activities.DeliverResult, dispatch.Outcome) {
 	var got activities.DeliverResult
-	err := workflow.ExecuteActivity(singleActivity(ctx, "Send the letter", 20*time.Second), acts.Deliver, v.message).Get(ctx, &got)
+	err := workflow.ExecuteActivity(singleActivity(ctx, "Send the message", 20*time.Second), acts.Deliver, v.message).Get(ctx, &got)
 	switch {
 	case err == nil:
 		return got, got.Outcome

@@ -73,7 +73,7 @@ func Dispatch(ctx workflow.Context, in Input) (dispatch.History, error) {
 		return dispatch.History{}, temporal.NewNonRetryableApplicationError(err.Error(), report.InvalidInputError, err)
 	}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, Update, d.dispatchOnce, workflow.UpdateHandlerOptions{
-		Validator: d.checkMessage, Description: "a letter to the target",
+		Validator: d.checkMessage, Description: "a message to the target",
 	})
 	if err == nil {
 		err = workflow.SetQueryHandlerWithOptions(ctx, Query, func() (dispatch.History, error) { return d.history(), nil },
@@ -155,20 +155,20 @@ func (d *target) drainDispatches(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && d.ownedTurns == 0 })
 }
 
-func (d *target) checkMessage(ctx workflow.Context, l dispatch.Message) error {
-	if l.Request.Target != d.id {
-		return fmt.Errorf("the letter is for %s", l.Request.Target)
+func (d *target) checkMessage(ctx workflow.Context, m dispatch.Message) error {
+	if m.Request.Target != d.id {
+		return fmt.Errorf("the message is for %s", m.Request.Target)
 	}
-	if l.ID == "" {
-		return errors.New("the letter has no id")
+	if m.ID == "" {
+		return errors.New("the message has no id")
 	}
-	if missing := l.Sender.Missing(); missing != nil {
-		return fmt.Errorf("the letter's sender lacks %s", strings.Join(missing, ", "))
+	if missing := m.Sender.Missing(); missing != nil {
+		return fmt.Errorf("the message's sender lacks %s", strings.Join(missing, ", "))
 	}
 	if workflow.GetInfo(ctx).GetCurrentHistoryLength() > maxHistory {
 		return errors.New("too many dispatches went to the target while one owned its turn: wait for the end of that one")
 	}
-	return l.Request.Validate()
+	return m.Request.Validate()
 }
 
 func (d *target) dispatchOnce(ctx workflow.Context, l dispatch.Message) (dispatch.Result, error) {
@@ -289,7 +289,7 @@ func (d *target) mailMessage(ctx workflow.Context, l dispatch.Message, to activi
 // with one id is one mail. If no attempt has reported its result, the outcome is unknown: the message
 // may be in the mailbox.
 func (d *target) enqueueMessage(ctx workflow.Context, l dispatch.Message) (out dispatch.Outcome) {
-	err := workflow.ExecuteActivity(quickActivity(ctx, "Put the letter into the mailbox"), acts.Enqueue, l).Get(ctx, &out)
+	err := workflow.ExecuteActivity(quickActivity(ctx, "Put the message into the mailbox"), acts.Enqueue, l).Get(ctx, &out)
 	if err == nil {
 		return out
 	}

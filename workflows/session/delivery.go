@@ -42,8 +42,8 @@ func (r *runner) detachSitting(e session.SittingEnded) {
 	r.deliveries.Detach(strings.TrimSpace("the agent's process ended: " + string(e.End) + " " + e.Reason))
 }
 
-// deliversByOwnChoice reports whether no delivery is given to an agent that lives by the choice of one message: that agent
-// is ended, and resumed by the session's own choice. Before, the delivery began its turn by the choice of the message.
+// deliversByOwnChoice reports whether an agent that runs with the model or mode of one message is restarted with the
+// session's own choice before a delivery. Older histories delivered to it as it was.
 func deliversByOwnChoice(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "deliver-by-own-choice", workflow.DefaultVersion, 1) == 1
 }

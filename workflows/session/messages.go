@@ -186,7 +186,7 @@ func (r *runner) checkTurn(b By) error {
 	return nil
 }
 
-// interruptTurn ends the turn. One that was cut off is not gone on with.
+// interruptTurn ends the turn. A turn that was cut off is dropped and not resumed.
 func (r *runner) interruptTurn(ctx workflow.Context, b By) (Taken, error) {
 	id := r.s.Turn.ID
 	if r.applyEvent(ctx, session.TurnDropped{By: b.By}) {

@@ -100,7 +100,7 @@ type runner struct {
 	reports workflow.ReceiveChannel
 	sitting workflow.Context // of the activities of the sitting; ends with it
 	end     func()           // asks the sitting to end
-	awake   bool             // the agent is to live in the next execution
+	awake   bool             // start the agent in the next execution
 }
 
 func newRunner(ctx workflow.Context, in Input) (*runner, error) {

@@ -52,14 +52,6 @@ func Attempt(w World) (succeeded []string) {
 	return succeeded
 }
 
-// Attacks returns the names of all attacks.
-func Attacks() (names []string) {
-	for _, a := range attacks {
-		names = append(names, a.name)
-	}
-	return names
-}
-
 var attacks = []attack{
 	{"read a file of the user", func(w World) error { return open(w.Secret, syscall.O_RDONLY) }},
 	{"write a file of the user", func(w World) error { return appendByte(w.Victim) }},

@@ -21,7 +21,7 @@ func Title() temporal.SearchAttributeKeyKeyword {
 	return temporal.NewSearchAttributeKeyKeyword(TitleName)
 }
 
-// Status is the run's status, one of the seven words of the run contract.
+// Status is the status of a run, one of the seven words of the run contract, or the state of a session.
 func Status() temporal.SearchAttributeKeyKeyword {
 	return temporal.NewSearchAttributeKeyKeyword(StatusName)
 }

@@ -102,7 +102,7 @@ func TestErrors(t *testing.T) {
 		server server
 		want   string
 	}{
-		{"a refusal", server{refusals: []error{temporal.NewApplicationError("the letter has no id", "x")}}, "dispatch to " + string(gid) + ": the letter has no id"},
+		{"a refusal", server{refusals: []error{temporal.NewApplicationError("the message has no id", "x")}}, "dispatch to " + string(gid) + ": the message has no id"},
 		{"what the workflow said", server{end: temporal.NewApplicationError("the record is broken", "x")}, "dispatch to " + string(gid) + ": the record is broken"},
 		{"a step that failed", server{end: temporal.NewApplicationError("the disk is full", "x")}, "dispatch to " + string(gid) + ": the disk is full"},
 		{"a namespace that is not there", server{refusals: []error{serviceerror.NewNamespaceNotFound("n")}}, "dispatch to " + string(gid) + ": Namespace n is not found."},
