@@ -40,7 +40,7 @@ func (r Repo) MoveRef(objects *Objects, m RefMove) (moved bool) {
 	if _, err := root.Lstat("commondir"); !errors.Is(err, fs.ErrNotExist) || !logsBranches(root) {
 		return false
 	}
-	if head, ok := readRef(root, "HEAD"); !ok || head == symbolicRef+m.Name { // git logs the move at HEAD, too
+	if head, ok := readHead(root, "HEAD"); !ok || head == symbolicRef+m.Name { // git logs the move at HEAD, too
 		return false
 	}
 	return m.move(root) == nil

@@ -39,7 +39,7 @@ func ReadRefs(common string, patterns ...string) (refs []Ref, ok bool) {
 		return nil, false
 	}
 	defer root.Close()
-	if _, ok := readRef(root, "HEAD"); !ok { // references in another format have a HEAD that leads nowhere
+	if _, ok := readHead(root, "HEAD"); !ok { // references in another format have a HEAD that leads nowhere
 		return nil, false
 	}
 	r := refReader{root: root, found: map[string]string{}}
@@ -196,11 +196,15 @@ func (r refReader) resolve(name string) (ID, bool) {
 
 func isObjectOfRef(id string) bool { return ID(id).Valid() && ID(id) != ID(id).Zero() }
 
-// readRef returns the value in the file of a reference that has one.
-func readRef(root *os.Root, name string) (value string, ok bool) {
+// readHead returns the value in a file HEAD. It may lack the line feed at its end, which git does not need: a program of
+// the user's may have written it.
+func readHead(root *os.Root, name string) (value string, ok bool) {
 	text, err := readPlain(root, name, maxRefFile)
 	if err != nil {
 		return "", false
+	}
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
 	}
 	return refValue(text)
 }

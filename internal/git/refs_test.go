@@ -147,10 +147,11 @@ func TestUnusualRefsAreLeftToGit(t *testing.T) {
 		})
 	}
 	for name, spoil := range map[string]func(*testing.T, git.Repo, []string){
-		"a lock":                put("refs/heads/x.lock", "ID\n"),
-		"a hidden file":         put("refs/heads/.x", "nonsense"),
-		"an older packed value": put("packed-refs", "# pack-refs with: peeled fully-peeled sorted \nID refs/heads/main\n^OTHER\n"),
-		"another name of one":   put("refs/heads/x", "ref: refs/heads/main\n"),
+		"a lock":                     put("refs/heads/x.lock", "ID\n"),
+		"a hidden file":              put("refs/heads/.x", "nonsense"),
+		"an older packed value":      put("packed-refs", "# pack-refs with: peeled fully-peeled sorted \nID refs/heads/main\n^OTHER\n"),
+		"a HEAD without a line feed": put("HEAD", "ref: refs/heads/main"),
+		"another name of one":        put("refs/heads/x", "ref: refs/heads/main\n"),
 		"a name that git refuses and nobody asks for": put("refs/notes/a..b", "ID\n"),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -153,7 +153,7 @@ func treeUses(root *os.Root, dir, tree string) (uses []Use) {
 	add := func(ref string, task Task, name string) {
 		uses = append(uses, Use{Ref: ref, Task: task, Tree: tree, File: filepath.Join(root.Name(), dir, name)})
 	}
-	value, ok := readRef(root, path.Join(dir, "HEAD"))
+	value, ok := readHead(root, path.Join(dir, "HEAD"))
 	if target, symbolic := strings.CutPrefix(value, symbolicRef); symbolic {
 		add(target, CheckedOut, "HEAD")
 	}

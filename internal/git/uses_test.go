@@ -40,6 +40,9 @@ func TestFindUses(t *testing.T) {
 	run(t, r, "worktree", "add", "-q", "--detach", filepath.Join(t.TempDir(), "more"))
 	run(t, r, "update-ref", "--no-deref", "HEAD", ids[1])
 	check("checked out refs/heads/other")
+	write("worktrees/tree/HEAD", "ref: refs/heads/other") // git reads it without a line feed, too
+	write("worktrees/more/HEAD", ids[0])
+	check("checked out refs/heads/other")
 	write("rebase-merge/head-name", "refs/heads/main\n")
 	write("rebase-merge/update-refs", "refs/heads/a\n"+ids[0]+"\n"+ids[1]+"\nrefs/heads/b\n"+ids[0]+"\n"+ids[1]+"\n")
 	write("worktrees/more/BISECT_START", "c\n")
