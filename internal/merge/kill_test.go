@@ -353,6 +353,31 @@ func TestALockedIndex(t *testing.T) {
 	r.has(mended)
 }
 
+// A git that was killed leaves the lock of the branch, or of the HEAD that names it.
+func TestALockedBranch(t *testing.T) {
+	for _, name := range []string{"refs/heads/main.lock", "HEAD.lock"} {
+		t.Run(name, func(t *testing.T) {
+			r, in := newRepo(t)
+			lock := filepath.Join(r.dir, ".git", filepath.FromSlash(name))
+			r.write(".git/"+name, "")
+			before := r.state()
+			if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "branch main is locked") || !strings.Contains(err.Error(), "remove "+lock+" if none does; then merge again") {
+				t.Errorf("error %v", err)
+			}
+			if after := r.state(); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+			if err := os.Remove(lock); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.merge(in); err != nil {
+				t.Fatal(err)
+			}
+			r.has(mended)
+		})
+	}
+}
+
 // A branch that has moved since, or another that is checked out, says that the user has taken over.
 func TestANoteThatIsNoLongerTrue(t *testing.T) {
 	for name, move := range map[string]func(repo){

@@ -246,6 +246,9 @@ func (p *Plan) swapBranch(ctx context.Context, from, to run.Commit) error {
 	if other == nil && strings.TrimSpace(string(now)) != string(from) {
 		return ErrMoved
 	}
+	if lock := p.at.refLock(p.ref()); lock != "" {
+		return fmt.Errorf("branch %s is locked: wait for the git that works there, or remove %s if none does; then merge again", p.Into, lock)
+	}
 	return fmt.Errorf("move branch %s: %w", p.Into, err)
 }
 

@@ -188,6 +188,18 @@ func (at place) lockedError() error {
 	return fmt.Errorf("the index of %s is locked: wait for the git that works there, or remove %s if none does; then merge again", at.root, at.indexLock())
 }
 
+// refLock returns the lock that a git has on a reference, or had when it was killed; empty if there is none. Git locks
+// HEAD, too, for a move of the branch that it names.
+func (at place) refLock(ref string) string {
+	for _, name := range []string{ref, "HEAD"} {
+		lock := filepath.Join(at.common, filepath.FromSlash(name)+".lock")
+		if _, err := os.Lstat(lock); err == nil {
+			return lock
+		}
+	}
+	return ""
+}
+
 // checkFilters refuses to write files for which the user has set a filter, as Git LFS has: only the user's own
 // git knows its program.
 func (at place) checkFilters(ctx context.Context, changed []changedFile) error {
