@@ -70,14 +70,28 @@ func (e *busyError) Error() string {
 // treeGit returns a git for the user's work tree and index without the user's hooks, filters and drivers. The error is a
 // *busyError for a work tree that only the user's own git can write.
 func (at place) treeGit(ctx context.Context, w work, head run.Commit) (git.Repo, error) {
-	for name, what := range map[string]string{"info/sparse-checkout": "a sparse checkout", "sharedindex.*": "a split index", "MERGE_HEAD": "a merge under way", "rebase-merge": "a rebase under way", "rebase-apply": "a rebase under way", "CHERRY_PICK_HEAD": "a cherry-pick under way"} {
+	for name, what := range map[string]string{"sharedindex.*": "a split index", "MERGE_HEAD": "a merge under way", "rebase-merge": "a rebase under way", "rebase-apply": "a rebase under way", "CHERRY_PICK_HEAD": "a cherry-pick under way"} {
 		if found, _ := filepath.Glob(filepath.Join(at.gitDir, name)); len(found) > 0 {
 			return git.Repo{}, &busyError{at.root, what}
 		}
 	}
+	if sparse, err := at.isSparse(ctx); err != nil {
+		return git.Repo{}, err
+	} else if sparse {
+		return git.Repo{}, &busyError{at.root, "a sparse checkout"}
+	}
 	s, err := at.fileGit(ctx, w, head)
 	s.Index = filepath.Join(at.gitDir, "index")
 	return s, err
+}
+
+// isSparse reports whether the work tree leaves out files of its commit. Git leaves the patterns where they are when
+// that ends, and then no longer reads them.
+func (at place) isSparse(ctx context.Context) (bool, error) {
+	if _, err := os.Lstat(filepath.Join(at.gitDir, "info", "sparse-checkout")); err != nil {
+		return false, nil //nolint:nilerr // without patterns nothing is left out, whatever the setting
+	}
+	return git.Repo{Dir: at.gitDir, GitDir: at.gitDir}.UserSwitch(ctx, "core.sparseCheckout")
 }
 
 // fileGit is treeGit with an index of the merge's own, for any work tree.

@@ -72,3 +72,69 @@ func TestHooksOfTheConfigurationAreNotStarted(t *testing.T) {
 		t.Error("a hook was started")
 	}
 }
+
+// Git leaves the file of a sparse checkout's patterns when that ends. Each work tree has its own patterns and setting.
+func TestASparseCheckout(t *testing.T) {
+	const sparse = "a sparse checkout"
+	for name, tc := range map[string]struct {
+		make func(r, linked repo)
+		says string // empty: it is merged
+	}{
+		"one that is in force": {func(r, _ repo) { r.git("sparse-checkout", "set", "b") }, sparse},
+		"one of the first configuration": {func(r, _ repo) {
+			r.write(".git/info/sparse-checkout", "/*\n")
+			r.git("config", "core.sparseCheckout", "true")
+		}, sparse},
+		"one of the user's configuration": {func(r, _ repo) { r.write(".git/info/sparse-checkout", "/*\n"); r.global("[core]\n\tsparseCheckout\n") }, sparse},
+		"one that has ended":              {func(r, _ repo) { r.git("sparse-checkout", "set", "b"); r.git("sparse-checkout", "disable") }, ""},
+		"patterns without a setting":      {func(r, _ repo) { r.write(".git/info/sparse-checkout", "/b\n") }, ""},
+		"a setting without patterns":      {func(r, _ repo) { r.git("config", "core.sparseCheckout", "true") }, ""},
+		"one of another work tree":        {func(_, linked repo) { linked.git("sparse-checkout", "set", "b") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "config"))
+			r, in := newRepo(t)
+			tc.make(r, r.linked("-b", "other"))
+			before := r.state()
+			_, err := r.merge(in)
+			if tc.says == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.has(mended)
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("error %v", err)
+			}
+			if after := r.state(); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+		})
+	}
+}
+
+// TestASparseCheckoutOfALinkedWorkTree merges into a work tree whose own configuration has the setting.
+func TestASparseCheckoutOfALinkedWorkTree(t *testing.T) {
+	r, in := newRepo(t)
+	r.git("switch", "-q", "-c", "other")
+	linked := r.linked("main")
+	in.Repository = linked.dir
+	linked.git("sparse-checkout", "set", "b")
+	if _, err := linked.merge(in); err == nil || !strings.Contains(err.Error(), "a sparse checkout") {
+		t.Errorf("error %v", err)
+	}
+	linked.git("sparse-checkout", "disable")
+	if _, err := linked.merge(in); err != nil {
+		t.Fatal(err)
+	}
+	linked.has(mended)
+}
+
+// global writes the configuration of the user.
+func (r repo) global(text string) {
+	r.Helper()
+	if err := os.WriteFile(os.Getenv("GIT_CONFIG_GLOBAL"), []byte(text), 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
