@@ -166,7 +166,7 @@ func (at place) completeTree(ctx context.Context, w work, note swap) error {
 		fmt.Fprintf(&entries, "%s %s\t%s\x00", f.mode, f.id, f.path)
 	}
 	if err := s.Do(ctx, git.Command{Args: []string{"update-index", "-z", "--index-info"}, Stdin: &entries}); err != nil {
-		return at.explainTree(err, note.To)
+		return at.explainTree(ctx, err, note.To)
 	}
 	_, err = at.writeTree(ctx, s, note.From, note.To)
 	return err

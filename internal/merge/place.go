@@ -141,7 +141,7 @@ func (at place) tryTree(ctx context.Context, w work, from, to run.Commit) error 
 		return err
 	}
 	_, err = s.Run(ctx, "read-tree", "-m", "-u", "-n", string(from), string(to))
-	return at.explainTree(err, to)
+	return at.explainTree(ctx, err, to)
 }
 
 // copyIndex copies the index to a place where git may bring up the times of its files without a change that can be seen.
@@ -176,22 +176,28 @@ func (at place) updateTree(ctx context.Context, w work, from, to run.Commit) (be
 // at once, and then writes one by one.
 func (at place) writeTree(ctx context.Context, s git.Repo, from, to run.Commit) (begun bool, err error) {
 	if err := refreshIndex(ctx, s); err != nil {
-		return false, at.explainTree(err, to)
+		return false, at.explainTree(ctx, err, to)
 	}
 	if _, err := s.Run(ctx, "read-tree", "-m", "-u", "-n", string(from), string(to)); err != nil {
-		return false, at.explainTree(err, to)
+		return false, at.explainTree(ctx, err, to)
 	}
 	_, err = s.Run(ctx, "read-tree", "-m", "-u", string(from), string(to))
-	return true, at.explainTree(err, to)
+	return true, at.explainTree(ctx, err, to)
 }
 
-// explainTree says what git could not do, and what to do where another git has the index, or had it when it was killed.
-func (at place) explainTree(err error, to run.Commit) error {
+// explainTree says what git could not do, and what to do where another git has the index, or had it when it was killed,
+// or where the user's git hides the change of a file that is in the way.
+func (at place) explainTree(ctx context.Context, err error, to run.Commit) error {
 	if err == nil {
 		return nil
 	}
 	if _, missing := os.Lstat(at.indexLock()); missing == nil {
 		return at.lockedError()
+	}
+	if e, ok := errors.AsType[*git.Error](err); ok {
+		if hidden := at.explainHidden(ctx, e.Stderr); hidden != nil {
+			return hidden
+		}
 	}
 	return fmt.Errorf("bring the work tree %s to %.12s: %w", at.root, to, err)
 }
