@@ -137,7 +137,7 @@ func testClean(b bench) {
 // testCheckoutThatStays has the user's own change in the checkout of a run.
 func testCheckoutThatStays(b bench, id string) {
 	path := filepath.Join(b.runsDir, "checkouts", id)
-	if out := b.expect(0, "clean", "--older", "0h", "--yes").out; !strings.Contains(out, "stays: you have changed it; remove it yourself") {
+	if out := b.expect(0, "clean", "--older", "0h", "--yes").out; !strings.Contains(out, "stays: it has changes or build output of yours; remove it yourself") {
 		b.Errorf("what stays is not said:\n%s", out)
 	}
 	state := filepath.Join(strings.TrimSpace(b.expect(0, "open", id, "--print").out), "state.txt")

@@ -55,7 +55,7 @@ func (c *cli) cleanCommand() *cobra.Command {
 or have no commits, checkouts, and records. With --yes it removes them, the
 records only with --records. A branch with commits that no branch of yours has
 stays, unless --unmerged names them, too, and so does a checkout that you have
-changed. Each branch of a run that stays is shown with its reason, each that goes
+changed or built in. Each branch of a run that stays is shown with its reason, each that goes
 with its commit: ` + "`git branch NAME COMMIT`" + ` brings it back. Caches are not touched.`,
 		Example: "  starter clean\n  starter clean --yes\n  starter clean --older 60d --records --yes",
 		Args:    exactArgs(0, "no arguments"),
@@ -161,7 +161,7 @@ func (c *cli) filesOf(ctx context.Context, f cleanFlags, r recordOf) (found []le
 			files := one
 			files.Kind, files.Path, files.Bytes = "files", path, bytesIn(path)
 			if name == checkouts+"/"+id && c.hasOwnChanges(ctx, r.in) {
-				files.Kept, files.Stays = true, "you have changed it; remove it yourself"
+				files.Kept, files.Stays = true, "it has changes or build output of yours; remove it yourself"
 			}
 			found = append(found, files)
 		}

@@ -28,7 +28,8 @@ func (c *cli) openCommand() *cobra.Command {
 a directory of its own; it prints the path where there is no editor. The checkout
 is a repository of its own: what you change there is yours, and no part of the
 run. It is made anew at each call, and ` + "`starter clean`" + ` removes it, unless you have
-changed something in it.`,
+changed something in it. Each file that is not in the commit counts, build output
+and others that git ignores, too: remove them to have it made anew.`,
 		Example:           "  starter open slug#14\n  cd \"$(starter open 14 --print)\"",
 		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
@@ -61,7 +62,7 @@ func (c *cli) openRun(ctx context.Context, r found, show bool) error {
 	if c.json {
 		return c.printJSON(struct {
 			Path    string `json:"path"`
-			Changed bool   `json:"changed"` // by you since an earlier call: it was not made anew
+			Changed bool   `json:"changed"` // it has something of yours since an earlier call: it was not made anew
 		}{path, changed})
 	}
 	if show || editor == "" || !c.interactive {
@@ -83,8 +84,8 @@ func (c *cli) checkoutOf(id run.ID, of run.Repository) (*scratch.Scratch, error)
 	return scratch.Open(scratch.Spec{Repo: of.Path, Prefix: of.Prefix, Dir: dir})
 }
 
-// changedSince reports whether a checkout that is there has changed files or new commits, also on a branch that is not
-// checked out.
+// changedSince reports whether a checkout that is there has anything that making it anew would lose: changed files,
+// files that git ignores, what is staged, or new commits, also on a branch that is not checked out.
 func changedSince(ctx context.Context, tree *scratch.Scratch) bool {
 	commit, made := tree.Made()
 	if !made {
@@ -93,7 +94,14 @@ func changedSince(ctx context.Context, tree *scratch.Scratch) bool {
 	if diff, err := tree.Changes(ctx, patch.Limits{}); err != nil || len(diff) > 0 {
 		return true
 	}
-	commits, err := git.Repo{Dir: tree.Top()}.Run(ctx, "rev-parse", "HEAD", "--all")
+	own := git.Repo{Dir: tree.Top(), GitDir: filepath.Join(tree.Top(), ".git"), WorkTree: tree.Top()}
+	if ignored, err := own.Run(ctx, "ls-files", "-z", "--others"); err != nil || len(ignored) > 0 {
+		return true
+	}
+	if _, err := own.Run(ctx, "diff-index", "--cached", "--quiet", "--no-ext-diff", string(commit), "--"); err != nil {
+		return true
+	}
+	commits, err := own.Run(ctx, "rev-parse", "HEAD", "--all")
 	return err != nil || slices.ContainsFunc(strings.Fields(string(commits)), func(id string) bool { return id != string(commit) })
 }
 
