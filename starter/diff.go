@@ -85,7 +85,7 @@ func (c *cli) diffOf(ctx context.Context, r found, f diffFlags) (shownDiff, erro
 	if err != nil {
 		return shownDiff{}, err
 	}
-	return branchDiff(ctx, r.id, facts)
+	return branchDiff(ctx, r, facts)
 }
 
 // chosenOf returns the pending approval as it would be for one of its choices.
@@ -119,10 +119,13 @@ func (c *cli) patchOf(id run.ID, a run.PendingApproval, exact bool) (shownDiff, 
 	return d, nil
 }
 
-func branchDiff(ctx context.Context, id run.ID, facts rundir.Facts) (shownDiff, error) {
-	d := shownDiff{RunID: id, Base: facts.Repository.Base, Head: facts.Head, Whole: true}
+func branchDiff(ctx context.Context, r found, facts rundir.Facts) (shownDiff, error) {
+	d := shownDiff{RunID: r.id, Base: facts.Repository.Base, Head: facts.Head, Whole: true}
 	if facts.Head == facts.Repository.Base {
 		return d, nil
+	}
+	if err := checkRepository(r, facts.Repository.Path); err != nil {
+		return d, err
 	}
 	out, err := git.Repo{Dir: facts.Repository.Path}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(facts.Repository.Base), string(facts.Head), "--")
 	if err != nil {

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+const cleanedRun run.ID = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77"
+
+// overIn returns the record of a run that is over in a repository, where its branch has a commit of its own.
+func overIn(t *testing.T, c *cli, path string) recordOf {
+	t.Helper()
+	in := run.Input{RunID: cleanedRun, Name: "shop#1", Repository: run.Repository{Path: path, Base: run.Commit(strings.TrimSpace(gitIn(t, path, "rev-parse", "HEAD")))}}
+	r := recordOf{filepath.Join(c.runsDir, "workflows", string(in.RunID)), in, "ratchet/1-mend-it", []run.Event{{Payload: run.RunCompleted{}}}}
+	must(t, os.MkdirAll(r.dir, 0o700))
+	commit := gitIn(t, path, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit-tree", "-p", "HEAD", "-m", "mended", "HEAD^{tree}")
+	gitIn(t, path, "branch", r.branch, strings.TrimSpace(commit))
+	return r
+}
+
+// linkedTo returns a work tree that is linked to a repository.
+func linkedTo(t *testing.T, repo string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "linked")
+	gitIn(t, repo, "worktree", "add", "-q", "--detach", dir)
+	return dir
+}
+
+// TestARemovedLinkedWorkTreeIsMadeAgain runs the command that the refusal of a missing repository names.
+func TestARemovedLinkedWorkTreeIsMadeAgain(t *testing.T) {
+	for name, remove := range map[string]func(t *testing.T, repo, linked string){
+		"one that git has removed":   func(t *testing.T, repo, linked string) { gitIn(t, repo, "worktree", "remove", linked) },
+		"one that git lists for all": func(t *testing.T, _, linked string) { must(t, os.RemoveAll(linked)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := repository(t)
+			linked := linkedTo(t, repo)
+			remove(t, repo, linked)
+			r := found{id: cleanedRun}
+			err := checkRepository(r, linked)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			command := strings.Split(err.Error(), "`")[1]
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+			cmd.Dir = repo
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", command, err, out)
+			}
+			if err := checkRepository(r, linked); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestTheDiffOfARunWhoseRepositoryIsGone says which directory is missing.
+func TestTheDiffOfARunWhoseRepositoryIsGone(t *testing.T) {
+	c := newCLI(console{})
+	c.runsDir = t.TempDir()
+	repo := repository(t)
+	of := overIn(t, c, repo)
+	facts := rundir.Facts{Repository: of.in.Repository, Branch: of.branch}
+	facts.Head = run.Commit(strings.TrimSpace(gitIn(t, repo, "rev-parse", of.branch)))
+	r := found{id: cleanedRun}
+	if _, err := branchDiff(t.Context(), r, facts); err != nil {
+		t.Fatal(err)
+	}
+	must(t, os.RemoveAll(repo))
+	if _, err := branchDiff(t.Context(), r, facts); err == nil || !strings.Contains(err.Error(), "is not at "+repo+": move it back there") {
+		t.Errorf("error %v", err)
+	}
+}
