@@ -35,7 +35,9 @@ type leftover struct {
 	Name  run.Name `json:"name,omitempty"`
 	Kind  string   `json:"kind"` // branch, files, record
 	Path  string   `json:"path"` // of the files; name of the branch
-	Why   string   `json:"why"`  // merged, empty, unmerged, over
+	// Why tells of a branch that it is merged, empty, unmerged, inUse, or away, which is: in a repository that cannot be
+	// read; or else of its run that it is open, recent, or unknown. Files and records are of a run that is over.
+	Why string `json:"why"`
 	// Commit is the branch's: `git branch NAME COMMIT` brings it back.
 	Commit     run.Commit `json:"commit,omitempty"`
 	Repository string     `json:"repository,omitempty"`
@@ -56,7 +58,8 @@ or have no commits, checkouts, and records. With --yes it removes them, the
 records only with --records. A branch with commits that no branch of yours has
 stays, unless --unmerged names them, too, and so does a checkout that you have
 changed or built in. Each branch of a run that stays is shown with its reason, each that goes
-with its commit: ` + "`git branch NAME COMMIT`" + ` brings it back. Caches are not touched.`,
+with its commit: ` + "`git branch NAME COMMIT`" + ` brings it back. Where a repository is not
+at its path or cannot be read, branch and record stay. Caches are not touched.`,
 		Example: "  starter clean\n  starter clean --yes\n  starter clean --older 60d --records --yes",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
@@ -86,16 +89,14 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 		return err
 	}
 	landed := c.findLanded(ctx, records)
-	found := append([]leftover{}, c.halfRemoved(f)...)
-	known := map[string][]string{} // branches by repository
-	for _, r := range records {
-		found = append(found, c.branchOf(ctx, f, r, before, landed)...)
-		known[r.in.Repository.Path] = append(known[r.in.Repository.Path], r.branch)
-		if end := r.endEvent(); end != nil && !end.TS.After(before) {
-			found = append(found, c.filesOf(ctx, f, r)...)
-		}
+	if err := ctx.Err(); err != nil { // no repository is away for that
+		return err
 	}
-	found = append(found, unknownBranches(ctx, landed, known)...)
+	found := append([]leftover{}, c.halfRemoved(f)...)
+	for _, r := range records {
+		found = append(found, c.leftBy(ctx, f, r, before, landed)...)
+	}
+	found = append(found, unknownBranches(ctx, landed, records)...)
 	failed := 0
 	for i := range found {
 		if l := &found[i]; f.yes && !l.Kept {
@@ -117,42 +118,72 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 	return err
 }
 
-// branchOf returns the branch of a run, if it is there.
+// leftBy returns what a run has left: its branch and, if it is over for long enough, its files and its record.
+func (c *cli) leftBy(ctx context.Context, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
+	found := c.branchOf(ctx, f, r, before, landed)
+	away := len(found) > 0 && found[0].Why == whyAway
+	if end := r.endEvent(); end != nil && !end.TS.After(before) {
+		found = append(found, c.filesOf(ctx, f, r, away)...)
+	}
+	return found
+}
+
+// whyAway is the Why of a branch that cannot be looked at. Its run keeps its record, without which nothing here would
+// know of the branch.
+const whyAway = "away"
+
+// branchOf returns the branch of a run, if it is there or may be there.
 func (c *cli) branchOf(ctx context.Context, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
 	in := r.in
-	l, ok := landed[in.Repository.Path]
 	// A record that another process has forged names no branch of the user's.
-	if !ok || run.CheckBranch(r.branch, in.RunID, in.Name) != nil {
+	if run.CheckBranch(r.branch, in.RunID, in.Name) != nil {
 		return nil
+	}
+	b := leftover{RunID: in.RunID, Name: in.Name, Repository: in.Repository.Path, Kind: "branch", Path: r.branch}
+	away := b
+	away.Why, away.Kept, away.Stays = whyAway, true, fmt.Sprintf("its repository is not at %s, or cannot be read", display.Line(in.Repository.Path))
+	l, readable := landed[in.Repository.Path]
+	if !readable {
+		return []leftover{away}
 	}
 	tip, err := l.Tip(ctx, r.branch)
-	if err != nil || tip == "" {
+	if err != nil {
+		return []leftover{away}
+	}
+	if tip == "" {
 		return nil
 	}
-	b := leftover{RunID: in.RunID, Name: in.Name, Repository: in.Repository.Path, Kind: "branch", Path: r.branch, Commit: tip, Why: "unmerged"}
-	if has, err := l.Has(ctx, tip); err == nil && has {
-		b.Why = "merged"
-	}
-	if tip == in.Repository.Base && (b.Why == "merged" || in.Before == nil) { // else the commits of the run before are there
-		b.Why = "empty"
-	}
-	inUse, _ := errors.AsType[*git.InUseError](l.CheckUnused(ctx, r.branch))
-	switch end := r.endEvent(); {
-	case end == nil:
-		b.Why, b.Stays = "open", "its run is not over"
-	case end.TS.After(before):
-		b.Why, b.Stays = "recent", fmt.Sprintf("its run ended %s ago, and --older %s spares it", c.agoText(end.TS), f.older)
-	case inUse != nil:
-		b.Why, b.Stays = "inUse", display.Line(inUse.Error())
-	case b.Why == "unmerged" && !f.unmerged:
-		b.Stays = "no branch of yours has its commits; --unmerged removes it"
-	}
+	b.Commit = tip
+	b.Why, b.Stays = c.reasonOf(ctx, f, r, before, l, tip)
 	b.Kept = b.Stays != ""
 	return []leftover{b}
 }
 
-// filesOf returns the files of a run that is over, and its record.
-func (c *cli) filesOf(ctx context.Context, f cleanFlags, r recordOf) (found []leftover) {
+// reasonOf returns the Why of a branch that is there, and why it stays; empty: it goes.
+func (c *cli) reasonOf(ctx context.Context, f cleanFlags, r recordOf, before time.Time, l merge.Landed, tip run.Commit) (why, stays string) {
+	why = "unmerged"
+	if has, err := l.Has(ctx, tip); err == nil && has {
+		why = "merged"
+	}
+	if tip == r.in.Repository.Base && (why == "merged" || r.in.Before == nil) { // else the commits of the run before are there
+		why = "empty"
+	}
+	inUse, _ := errors.AsType[*git.InUseError](l.CheckUnused(ctx, r.branch))
+	switch end := r.endEvent(); {
+	case end == nil:
+		return "open", "its run is not over"
+	case end.TS.After(before):
+		return "recent", fmt.Sprintf("its run ended %s ago, and --older %s spares it", c.agoText(end.TS), f.older)
+	case inUse != nil:
+		return "inUse", display.Line(inUse.Error())
+	case why == "unmerged" && !f.unmerged:
+		return why, "no branch of yours has its commits; --unmerged removes it"
+	}
+	return why, ""
+}
+
+// filesOf returns the files of a run that is over, and its record. Away: its branch cannot be looked at.
+func (c *cli) filesOf(ctx context.Context, f cleanFlags, r recordOf, away bool) (found []leftover) {
 	one := leftover{RunID: r.in.RunID, Name: r.in.Name, Repository: r.in.Repository.Path, Why: "over"}
 	id := string(r.in.RunID)
 	for _, name := range []string{"agents/" + id, "workspaces/" + id, "tmp/" + id, "tmp/" + mergeChecks + id, checkouts + "/" + id} {
@@ -168,6 +199,9 @@ func (c *cli) filesOf(ctx context.Context, f cleanFlags, r recordOf) (found []le
 	}
 	record := one
 	record.Kind, record.Path, record.Bytes, record.Kept = "record", r.dir, bytesIn(r.dir), !f.records
+	if away && f.records {
+		record.Kept, record.Stays = true, "else nothing here would know of its branch; remove it yourself if that repository is gone for good"
+	}
 	return append(found, record)
 }
 
@@ -178,15 +212,22 @@ func (c *cli) hasOwnChanges(ctx context.Context, in run.Input) bool {
 }
 
 // unknownBranches returns the branches below ratchet/ whose runs have no record here: it was removed, or is on another
-// host.
-func unknownBranches(ctx context.Context, landed map[string]merge.Landed, known map[string][]string) (found []leftover) {
+// host. A run whose repository is away may have its branch in any.
+func unknownBranches(ctx context.Context, landed map[string]merge.Landed, records []recordOf) (found []leftover) {
+	known := map[string][]string{} // branches, by the git directory that work trees share; empty: away
+	for _, r := range records {
+		common := landed[r.in.Repository.Path].Common()
+		known[common] = append(known[common], r.branch)
+	}
 	for _, path := range slices.Sorted(maps.Keys(landed)) {
-		for _, name := range landed[path].Names {
-			if slices.Contains(known[path], name) {
+		l := landed[path]
+		for _, name := range l.Names {
+			if slices.Contains(known[l.Common()], name) || slices.Contains(known[""], name) {
 				continue
 			}
+			known[l.Common()] = append(known[l.Common()], name) // another work tree has it, too
 			b := leftover{Kind: "branch", Path: name, Repository: path, Why: "unknown", Kept: true, Stays: "this host has no record of its run; `git branch -D` removes it"}
-			b.Commit, _ = landed[path].Tip(ctx, name)
+			b.Commit, _ = l.Tip(ctx, name)
 			found = append(found, b)
 		}
 	}
@@ -255,7 +296,7 @@ func (c *cli) printClean(found []leftover, f cleanFlags) {
 	var bytes, kept int64
 	removable, stay := 0, 0
 	for _, l := range found {
-		if l.Kind == "record" && l.Kept {
+		if l.Kind == "record" && l.Kept && l.Stays == "" {
 			kept += l.Bytes
 			continue
 		}

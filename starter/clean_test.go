@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -30,6 +32,64 @@ func linkedTo(t *testing.T, repo string) string {
 	dir := filepath.Join(t.TempDir(), "linked")
 	gitIn(t, repo, "worktree", "add", "-q", "--detach", dir)
 	return dir
+}
+
+// TestABranchThatCannotBeLookedAtKeepsItsRecord has a run whose repository is gone from its path, or is none any more.
+func TestABranchThatCannotBeLookedAtKeepsItsRecord(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T, repo, linked string){
+		"a linked work tree that was removed":   func(t *testing.T, repo, linked string) { gitIn(t, repo, "worktree", "remove", linked) },
+		"a directory that is no repository now": func(t *testing.T, _, linked string) { must(t, os.Remove(filepath.Join(linked, ".git"))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out captured.Output
+			c := newCLI(console{out: &out, now: time.Now})
+			c.runsDir = t.TempDir()
+			repo := repository(t)
+			linked := linkedTo(t, repo)
+			r := overIn(t, c, linked)
+			lose(t, repo, linked)
+			f := cleanFlags{records: true, unmerged: true, yes: true}
+			records := []recordOf{r}
+			found := c.leftBy(t.Context(), f, r, time.Time{}, c.findLanded(t.Context(), records))
+			if len(found) != 2 {
+				t.Fatalf("%+v", found)
+			}
+			if b := found[0]; b.Kind != "branch" || b.Why != "away" || b.Path != r.branch || !b.Kept || b.Stays != "its repository is not at "+linked+", or cannot be read" {
+				t.Errorf("%+v", b)
+			}
+			if l := found[1]; l.Kind != "record" || !l.Kept || !strings.Contains(l.Stays, "know of its branch") {
+				t.Errorf("%+v", l)
+			}
+			c.printClean(found, f)
+			if got := out.String(); !strings.Contains(got, "stays: its repository is not at ") || !strings.Contains(got, "0 things were to go: 0 B; 2 things stay\n") {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// TestABranchOfAnotherWorkTreeIsNotUnknown lists the branches of a repository that records know by two work trees.
+func TestABranchOfAnotherWorkTreeIsNotUnknown(t *testing.T) {
+	for name, away := range map[string]bool{"that is there": false, "that was removed": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCLI(console{})
+			c.runsDir = t.TempDir()
+			repo := repository(t)
+			linked := linkedTo(t, repo)
+			records := []recordOf{overIn(t, c, linked)}
+			other := records[0]
+			other.in.Repository.Path, other.branch = repo, "ratchet/2-other"
+			records = append(records, other)
+			gitIn(t, repo, "branch", "ratchet/77-stranger")
+			if away {
+				gitIn(t, repo, "worktree", "remove", linked)
+			}
+			found := unknownBranches(t.Context(), c.findLanded(t.Context(), records), records)
+			if len(found) != 1 || found[0].Path != "ratchet/77-stranger" || found[0].Why != "unknown" {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
 }
 
 // TestARemovedLinkedWorkTreeIsMadeAgain runs the command that the refusal of a missing repository names.

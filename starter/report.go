@@ -151,7 +151,7 @@ func (c *cli) findLanded(ctx context.Context, records []recordOf) map[string]mer
 	return landedBeside(ctx, branches)
 }
 
-// landedBeside looks into the repositories of the branches of runs. One that is gone has nothing.
+// landedBeside looks into the repositories of the branches of runs. One that is gone or cannot be read is left out.
 func landedBeside(ctx context.Context, branches map[string][]string) map[string]merge.Landed {
 	landed := map[string]merge.Landed{}
 	for path, own := range branches {

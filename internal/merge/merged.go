@@ -59,6 +59,9 @@ func FindLanded(ctx context.Context, repository string, ofRuns []string) (Landed
 	return l, err
 }
 
+// Common returns the git directory that all work trees of the repository share.
+func (l Landed) Common() string { return l.at.common }
+
 // Has reports whether nothing is lost with a branch that is at the commit, which exists: a branch of the user's has it,
 // or the merge of a run that ends in it or continues from it.
 func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
