@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -226,7 +227,8 @@ func unknownBranches(ctx context.Context, landed map[string]merge.Landed, record
 				continue
 			}
 			known[l.Common()] = append(known[l.Common()], name) // another work tree has it, too
-			b := leftover{Kind: "branch", Path: name, Repository: path, Why: "unknown", Kept: true, Stays: "this host has no record of its run; `git branch -D` removes it"}
+			remove := display.Line(shellquote.Join("git", "-C", path, "branch", "-D", name))
+			b := leftover{Kind: "branch", Path: name, Repository: path, Why: "unknown", Kept: true, Stays: "this host has no record of its run; `" + remove + "` removes it"}
 			b.Commit, _ = l.Tip(ctx, name)
 			found = append(found, b)
 		}

@@ -92,6 +92,28 @@ func TestABranchOfAnotherWorkTreeIsNotUnknown(t *testing.T) {
 	}
 }
 
+// TestWhatAnUnknownBranchSaysRemovesIt runs the command that clean names, from elsewhere.
+func TestWhatAnUnknownBranchSaysRemovesIt(t *testing.T) {
+	c := newCLI(console{})
+	c.runsDir = t.TempDir()
+	repo := filepath.Join(t.TempDir(), "kim's shop")
+	must(t, os.Rename(repository(t), repo))
+	gitIn(t, repo, "branch", "ratchet/77-stranger")
+	records := []recordOf{{in: run.Input{Repository: run.Repository{Path: repo}}, branch: "ratchet/1-mend-it"}}
+	found := unknownBranches(t.Context(), c.findLanded(t.Context(), records), records)
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	_, command, _ := strings.Cut(found[0].Stays, "`")
+	command, _, _ = strings.Cut(command, "`")
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", found[0].Stays, err, out)
+	}
+	if left := gitIn(t, repo, "branch", "--list", "ratchet/*"); left != "" {
+		t.Errorf("left: %s", left)
+	}
+}
+
 // TestARemovedLinkedWorkTreeIsMadeAgain runs the command that the refusal of a missing repository names.
 func TestARemovedLinkedWorkTreeIsMadeAgain(t *testing.T) {
 	for name, remove := range map[string]func(t *testing.T, repo, linked string){
