@@ -130,7 +130,7 @@ func (p place) source(ctx context.Context, base string) (Source, error) {
 		return Source{}, err
 	}
 	head, err := p.resolveCommit(ctx, "HEAD")
-	if errors.Is(err, ErrBase) && base == "" {
+	if errors.Is(err, ErrBase) && (base == "" || base == "HEAD") {
 		return Source{}, fmt.Errorf("%w: commit something first", ErrNoCommits)
 	}
 	commit := head

@@ -87,6 +87,11 @@ func TestInspectRefuses(t *testing.T) {
 			runGit(t, git.Repo{Dir: dir}, "init", "-q")
 			return dir
 		}, "", workspace.ErrNoCommits, "commit something first"},
+		{"no commits, and a base by the name of the last", func(t *testing.T) string {
+			dir := t.TempDir()
+			runGit(t, git.Repo{Dir: dir}, "init", "-q")
+			return dir
+		}, "HEAD", workspace.ErrNoCommits, "commit something first"},
 		{"a directory that the commit lacks", func(t *testing.T) string {
 			dir := filepath.Join(inRepo(func(t *testing.T, r git.Repo) {})(t), "newer")
 			must(t, os.Mkdir(dir, 0o755))
