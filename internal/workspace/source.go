@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -40,13 +39,6 @@ func Inspect(ctx context.Context, dir, base string) (Source, error) {
 	if _, err := git.Version(ctx); err != nil {
 		return Source{}, err
 	}
-	if fi, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return Source{}, fmt.Errorf("repository %s: %w: name another with --repo", dir, syscall.ENOENT)
-	} else if err != nil {
-		return Source{}, fmt.Errorf("repository: %w", err)
-	} else if !fi.IsDir() {
-		return Source{}, fmt.Errorf("repository %s: not a directory", dir)
-	}
 	at, err := locateRepository(ctx, git.Repo{Dir: dir})
 	if err != nil {
 		return Source{}, fmt.Errorf("repository %s: %w", dir, err)
@@ -58,7 +50,24 @@ func Inspect(ctx context.Context, dir, base string) (Source, error) {
 	return src, nil
 }
 
-// Root returns the top of the work tree that dir is in, or the git directory of a bare repository.
+// checkDir refuses what is no directory: git would say of it only that it cannot be started there. The error does not
+// name dir.
+func checkDir(dir string) error {
+	fi, err := os.Stat(dir)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: name another with --repo", err)
+	case err == nil && !fi.IsDir():
+		return errors.New("not a directory")
+	}
+	return err
+}
+
+// Root returns the top of the work tree that dir is in, or the git directory of a bare repository. Its errors do not
+// name dir.
 func Root(ctx context.Context, dir string) (string, error) {
 	at, err := locateRepository(ctx, git.Repo{Dir: dir})
 	return at.root, err
@@ -74,7 +83,11 @@ type place struct {
 	prefix string
 }
 
+// locateRepository finds the repository that contains r.Dir.
 func locateRepository(ctx context.Context, r git.Repo) (place, error) {
+	if err := checkDir(r.Dir); err != nil {
+		return place{}, err
+	}
 	lines, err := revParse(ctx, r, 4, "--absolute-git-dir", "--git-common-dir", "--is-bare-repository", "--is-inside-work-tree")
 	if errors.Is(err, git.ErrNotRepository) {
 		return place{}, fmt.Errorf("%w: run git init and commit there, or name another with --repo", ErrNotRepository)

@@ -138,6 +138,21 @@ func TestInspectRefuses(t *testing.T) {
 	}
 }
 
+func TestRootSaysWhatIsNoDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, tt := range []struct{ name, dir, says string }{
+		{"nothing there", filepath.Join(t.TempDir(), "no"), "no such file or directory: name another with --repo"},
+		{"a file", file, "not a directory"},
+		{"a path through a file", filepath.Join(file, "x"), "not a directory"},
+		{"a plain directory", t.TempDir(), "not a git repository: run git init and commit there, or name another with --repo"},
+	} {
+		if root, err := workspace.Root(t.Context(), tt.dir); err == nil || err.Error() != tt.says {
+			t.Errorf("%s: %q, %v, want %q", tt.name, root, err, tt.says)
+		}
+	}
+}
+
 // A checkout has the line ends that the user's own configuration asks for, and is no other for it.
 func TestInspectWithTheUsersLineEnds(t *testing.T) {
 	r := userRepo(t, sample)
