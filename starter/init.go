@@ -301,9 +301,9 @@ func (c *cli) printInit(r *initReport) error {
 	} else {
 		c.printf("%s\n", s.Wait("no agent was found here: install one of those that `starter agents` lists, and name it as provider in the file"))
 	}
-	c.printf("wrote %s\n\nnext:\n", r.Path)
+	c.printf("wrote %s\n\nnext:\n", display.Line(r.Path))
 	for _, next := range r.Next {
-		c.printf("  %s\n", next)
+		c.printf("  %s\n", display.Line(next))
 	}
 	return nil
 }

@@ -104,6 +104,15 @@ func TestInitReplacesNothingUnasked(t *testing.T) {
 	}
 }
 
+func TestInitPrintsNoNameThatATerminalObeys(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ev\x1b[2J\ril")
+	must(t, os.Rename(repository(t), dir))
+	code, out, complaint := initIn(t, dir, "--check", "true", "--sandbox", "off")
+	if code != 0 || strings.ContainsAny(out+complaint, "\x1b\r") || !strings.Contains(out, "wrote ") {
+		t.Errorf("%d: %q%q", code, out, complaint)
+	}
+}
+
 func TestInitRefuses(t *testing.T) {
 	plain := repository(t)
 	for name, tc := range map[string]struct {
