@@ -87,6 +87,9 @@ func (c *cli) initRepository(ctx context.Context, f initFlags) error {
 	if err != nil {
 		return err
 	}
+	if src.Bare && !f.dryRun {
+		return fmt.Errorf("repository %s is bare, its settings are read from a commit: run init in a work tree of it, or commit what --dry-run prints as %s", src.Root, settings.RepositoryFile)
+	}
 	dir := filepath.Join(src.Root, filepath.FromSlash(src.Prefix))
 	r := &initReport{Path: filepath.Join(dir, settings.RepositoryFile), Agents: []string{}}
 	switch _, err := os.Lstat(r.Path); {
@@ -262,6 +265,9 @@ func nextSteps(src workspace.Source, repo string) []string {
 	if repo != "." {
 		git = shellquote.Join("git", "-C", src.Root)
 		start = shellquote.Join("starter", "run", "--repo", repo) + " '...'"
+	}
+	if src.Bare { // nothing can be added there
+		return []string{start}
 	}
 	name := path.Join(src.Prefix, settings.RepositoryFile)
 	return []string{

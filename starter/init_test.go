@@ -104,6 +104,16 @@ func TestInitReplacesNothingUnasked(t *testing.T) {
 	}
 }
 
+func TestInitOfABareRepositoryPrintsAlone(t *testing.T) {
+	bare := filepath.Join(t.TempDir(), "bare.git")
+	gitIn(t, ".", "clone", "-q", "--bare", repository(t), bare)
+	code, out, complaint := initIn(t, bare, "--json", "--dry-run", "--check", "true", "--sandbox", "off")
+	var r initReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.Written || !strings.Contains(r.Content, "check = [") || strings.Contains(out, "git -C") {
+		t.Errorf("%d, %v: %s%s", code, err, out, complaint)
+	}
+}
+
 func TestInitPrintsNoNameThatATerminalObeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ev\x1b[2J\ril")
 	must(t, os.Rename(repository(t), dir))
@@ -115,6 +125,8 @@ func TestInitPrintsNoNameThatATerminalObeys(t *testing.T) {
 
 func TestInitRefuses(t *testing.T) {
 	plain := repository(t)
+	bare := filepath.Join(t.TempDir(), "bare.git")
+	gitIn(t, plain, "clone", "-q", "--bare", plain, bare)
 	for name, tc := range map[string]struct {
 		dir  string
 		args []string
@@ -126,6 +138,7 @@ func TestInitRefuses(t *testing.T) {
 		"no repository":             {t.TempDir(), nil, 1, "not a git repository"},
 		"a provider of the command": {plain, []string{"--check", "true", "--sandbox", "off", "--provider", "command:./x"}, 2, "a repository's file cannot choose it"},
 		"an unknown provider":       {plain, []string{"--check", "true", "--sandbox", "off", "--provider", "oracle"}, 2, "no such kind"},
+		"a bare repository":         {bare, []string{"--check", "true", "--sandbox", "off"}, 1, "run init in a work tree of it, or commit what --dry-run prints as .ratchet.toml"},
 		"an argument":               {plain, []string{"more"}, 2, "no arguments"},
 	} {
 		code, _, complaint := initIn(t, tc.dir, tc.args...)

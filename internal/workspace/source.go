@@ -30,6 +30,7 @@ type Source struct {
 	Prefix string     // the directory that was asked for, relative to Root; empty for Root itself
 	Base   run.Commit // a full id
 	Branch string     // the branch that Root has checked out, for display; empty when detached
+	Bare   bool       // the repository has no work tree
 }
 
 // Inspect finds the repository that contains dir and resolves base in it. An empty base means the
@@ -173,7 +174,7 @@ func (p place) source(ctx context.Context, base string) (Source, error) {
 	if err != nil && git.ExitCode(err) != 1 { // 1: detached
 		return Source{}, err
 	}
-	return Source{Root: p.root, Prefix: p.prefix, Base: commit, Branch: strings.TrimSpace(string(branch))}, nil
+	return Source{Root: p.root, Prefix: p.prefix, Base: commit, Branch: strings.TrimSpace(string(branch)), Bare: p.bare}, nil
 }
 
 // resolveCommit turns a user's name for a commit into its id.

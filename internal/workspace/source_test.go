@@ -35,7 +35,7 @@ func TestInspect(t *testing.T) {
 		{"an annotated tag", r.Dir, "v1", workspace.Source{Root: r.Dir, Branch: "main"}},
 		{"an abbreviated id", r.Dir, head[:10], workspace.Source{Root: r.Dir, Branch: "main"}},
 		{"a linked work tree", linked, "", workspace.Source{Root: linked, Branch: "side"}},
-		{"a bare repository", bare, "", workspace.Source{Root: bare, Branch: "main"}},
+		{"a bare repository", bare, "", workspace.Source{Root: bare, Branch: "main", Bare: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
