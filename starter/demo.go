@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
@@ -339,7 +340,7 @@ func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
 	s.Line("")
 	s.Line(s.Bold("Try next"))
 	for _, next := range [][2]string{
-		{fmt.Sprintf("git -C %s diff %.12s..%.12s", nearPath(d.repo), out.Base, out.Head), "what the run changed"},
+		{d.diffCommand(out), "what the run changed"},
 		{d.hintCommand("up"), "the engine again, with this run in its Web UI"},
 		{d.hintCommand("events %s", d.name.Shown(id)), "in another terminal: everything that happened"},
 		{cmp.Or(d.program, "starter") + " run --help", "a run on a repository of yours"},
@@ -348,4 +349,9 @@ func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
 		s.Note("    ", next[1])
 	}
 	return d.kill.err()
+}
+
+// diffCommand returns the command line of git, for a shell, that shows what the run changed.
+func (d *demo) diffCommand(out outcome) string {
+	return display.Line(shellquote.Join("git", "-C", nearPath(d.repo), "diff", fmt.Sprintf("%.12s..%.12s", out.Base, out.Head)))
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kballard/go-shellquote"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -82,5 +85,21 @@ func TestDemoWithoutATerminal(t *testing.T) {
 	patches := patchesOn(t, filepath.Join(dir, "ratchet-demo-2", "bill"))
 	if len(patches) != 2 || patches[0] == patches[1] || !slices.Contains(patches, string(k.Patch)) {
 		t.Errorf("patches on the branch: %v, killed after %s", patches, k.Patch)
+	}
+}
+
+func TestTheDemoNamesItsRepositoryForAShell(t *testing.T) {
+	t.Chdir(t.TempDir())
+	wd, err := os.Getwd()
+	must(t, err)
+	var out outcome
+	out.Base, out.Head = "0123456789abcdef", "fedcba9876543210"
+	for _, repo := range []string{"demo/bill", "d d/bill", "$(id)/bill", "it's/bill"} {
+		d := &demo{repo: filepath.Join(wd, repo)}
+		line := d.diffCommand(out)
+		words, err := shellquote.Split(line)
+		if want := []string{"git", "-C", repo, "diff", "0123456789ab..fedcba987654"}; err != nil || !slices.Equal(words, want) {
+			t.Errorf("%s: %q, %v, want %q", line, words, err, want)
+		}
 	}
 }
