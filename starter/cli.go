@@ -64,16 +64,20 @@ type cli struct {
 
 	byAgent bool // an agent, not a person, starts the run of this command
 
-	began bool // the command line was understood
-	lines *dialog.Lines
-	atEnd []func() // give the terminal back
+	stdout *output // around out
+	began  bool    // the command line was understood
+	lines  *dialog.Lines
+	atEnd  []func() // give the terminal back
 }
 
-func newCLI(c console) *cli { return &cli{console: c} }
+func newCLI(c console) *cli { return &cli{console: c, stdout: &output{Writer: c.out}} }
 
 // main runs the command and returns the exit code.
-func (c *cli) main(ctx context.Context) int {
-	root := c.rootCommand()
+func (c *cli) main(ctx context.Context) int { return c.execute(ctx, c.rootCommand()) }
+
+// execute runs a command, which may have subcommands, and returns the exit code. Where the output of a command that
+// succeeded is cut off, the code is that of a failure.
+func (c *cli) execute(ctx context.Context, root *cobra.Command) int {
 	root.SetArgs(c.args)
 	root.SetIn(c.in)
 	root.SetOut(c.out)
@@ -90,10 +94,13 @@ func (c *cli) main(ctx context.Context) int {
 		err = explainUsage(root, cmd, c.args, err)
 	}
 	err = c.withDisk(err)
-	if complaint := complaintOf(err); complaint != "" {
-		c.errorScreen().Wrapped(complaint)
+	unwritten := c.stdout.unwritten()
+	for _, failed := range []error{err, unwritten} {
+		if complaint := complaintOf(failed); complaint != "" {
+			c.errorScreen().Wrapped(complaint)
+		}
 	}
-	return codeOf(err)
+	return codeOf(cmp.Or(err, unwritten))
 }
 
 const rootExample = `  # see it work, with nothing installed but Go and git
@@ -287,6 +294,9 @@ func (c *cli) clientOf(t client.Client) *runs.Client {
 
 // screenOn returns the screen on which a command shows things to a person.
 func (c *cli) screenOn(w io.Writer) *terminal.Screen {
+	if w == c.out {
+		w = c.stdout
+	}
 	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.screen, Width: c.width, Notice: terminal.Notices(c.getenv), Silent: c.isSilent()})
 }
 
@@ -334,8 +344,9 @@ func (c *cli) printJSON(v any) error {
 	return err
 }
 
+// printf prints to the standard output. Its error is told at the end of the command; see output.
 func (c *cli) printf(format string, args ...any) {
-	fmt.Fprintf(c.out, format, args...)
+	fmt.Fprintf(c.stdout, format, args...)
 }
 
 // exactArgs and between return argument checks. Their errors name the wanted arguments.

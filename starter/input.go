@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -255,7 +256,7 @@ func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 // chosenChecks returns the checks of the flags, or those that the repository offers. It prints the
 // checks that it chose.
 func (c *cli) chosenChecks(f runFlags, dir string) ([]string, error) {
-	say := c.out
+	var say io.Writer = c.stdout
 	if f.detach || c.json {
 		say = c.err
 	}
