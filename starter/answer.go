@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -14,8 +15,8 @@ func (c *cli) answerCommand() *cobra.Command {
 	var alone bool // the text, without a run
 	take := c.onRunOr(1, func(ctx context.Context, f found, args []string) error {
 		r.Text = args[0]
-		if _, isName := run.ParseName(r.Text); isName && alone {
-			return usageErrorf("%s is the name of a run: say the answer, too", r.Text)
+		if alone && namesRun(r.Text, f.id) {
+			return usageErrorf("%s names a run: say the answer, too", display.Line(r.Text))
 		}
 		p, err := f.Pending(ctx, f.id)
 		if err != nil {
@@ -57,6 +58,28 @@ answered with the new total, or with "stop". What an answer leads to stands in
 	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
 	cmd.Flags().StringVar(&r.By, "by", c.userName(), "`name` of who answers")
 	return cmd
+}
+
+// leastOfID is the length from which on the beginning of a run's id is no answer. A shorter one may be a word.
+const leastOfID = 8
+
+// namesRun reports whether a text that stands alone names a run instead of answering this one: it has the form of a
+// run's name, or it is the id of this run, that of its workflow or the beginning of either. A whole number
+// answers, as one does about a budget, although it may begin an id.
+func namesRun(text string, id run.ID) bool {
+	text = strings.TrimSpace(text)
+	if _, ok := run.ParseName(text); ok {
+		return true
+	}
+	if strings.Trim(text, "0123456789") == "" {
+		return false
+	}
+	of, isWorkflow := run.IDOf(text)
+	return isPartOf(text, id) || isWorkflow && isPartOf(string(of), id)
+}
+
+func isPartOf(text string, id run.ID) bool {
+	return text == string(id) || len(text) >= leastOfID && strings.HasPrefix(string(id), text)
 }
 
 // readWord reads the answers that are no text: retry, after an error, and cancel, which is no answer.

@@ -273,6 +273,7 @@ func testQuestion(b bench) {
 	b.expect(1, "approve", id)
 	b.expect(1, "answer", id, "good", "--question", "qst-9-9")
 	b.expect(2, "answer", "issue#12") // a run, and no answer
+	b.expect(2, "answer", id)
 	b.expect(0, "answer", id, "issue#12")
 	b.await(id, run.Completed)
 }
