@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +29,7 @@ func (c *cli) newPerson(screen *terminal.Screen, id run.ID) *dialog.Person {
 		},
 	}
 	if c.screen {
-		p.Page, p.Edit = c.pageText, c.editText
+		p.Page, p.NewReply = c.pageText, c.newReply
 	}
 	return p
 }
@@ -70,34 +69,9 @@ func (c *cli) pageText(text string) error {
 	return nil
 }
 
-// editText lets the person write the reason of a rejection in an editor.
-func (c *cli) editText(text string) (string, error) {
-	return c.editFile("ratchet-*.reason.txt", text, "or give the reason in one line with n")
-}
-
-// editFile lets the person edit a text in a file of its own, whose name has that pattern. Instead says what
-// else to do where there is no editor.
-func (c *cli) editFile(pattern, text, instead string) (string, error) {
-	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
-	if editor == "" {
-		return "", errors.New("there is no editor: set EDITOR, " + instead)
-	}
-	f, err := os.CreateTemp("", pattern)
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	cmd := exec.Command("sh", "-c", editor+` "$1"`, "sh", f.Name())
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.environ, c.in, c.out, c.err
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("the editor %q: %w: nothing was decided", editor, err)
-	}
-	b, err := os.ReadFile(f.Name())
-	return string(b), err
+// newReply begins the reply by which a person refuses a patch.
+func (c *cli) newReply(text string) (dialog.Draft, error) {
+	return c.newDraft("ratchet-*.reason.txt", text, "or give the reason in one line with n")
 }
 
 // baselineLines tell at a gate what the checks said before the patch.

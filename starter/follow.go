@@ -52,6 +52,9 @@ type decider interface {
 	Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error)
 }
 
+// informed is a decider that is told what became of its last decision: err is nil if the run has taken it.
+type informed interface{ Sent(err error) }
+
 var (
 	errUnanswered = dialog.ErrUnanswered
 	errSettled    = errors.New("it was settled elsewhere")
@@ -334,7 +337,7 @@ func (f *follower) settleWait(ctx context.Context) error {
 	case p.Approval != nil:
 		var d run.Decision
 		if d, err = f.decider.Approve(ask, *p.Approval); err == nil {
-			err = f.Decide(ctx, f.id, d)
+			err = f.decide(ctx, d)
 		}
 	default:
 		var r run.Reply
@@ -359,6 +362,15 @@ func (f *follower) settleWait(ctx context.Context) error {
 		f.sayLine("%s", err)
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err):
 		_, err = f.tolerateTrouble(ctx, err) // follow asks again afterwards
+	}
+	return err
+}
+
+// decide sends a decision of the decider to the run.
+func (f *follower) decide(ctx context.Context, d run.Decision) error {
+	err := f.Decide(ctx, f.id, d)
+	if i, ok := f.decider.(informed); ok {
+		i.Sent(err)
 	}
 	return err
 }

@@ -484,6 +484,28 @@ func TestAPersonIsAskedOnceForADecision(t *testing.T) {
 	}
 }
 
+// informedPerson notes what it is told of its decisions.
+type informedPerson struct {
+	approves
+	told *[]error
+}
+
+func (p informedPerson) Sent(err error) { *p.told = append(*p.told, err) }
+
+func TestAPersonIsToldWhatBecameOfADecision(t *testing.T) {
+	var told []error
+	r := play(slices.Concat(toPatch, toEnd)...)
+	refused := &runs.RefusedError{Reason: "it has been decided already"}
+	r.refuse = refused
+	f := &follower{
+		watched: r, id: "r1", now: (&clock{step: 2 * time.Second}).now, poll: time.Millisecond, decider: informedPerson{approves{verdict: run.Approve}, &told},
+		screen: terminal.NewScreen(io.Discard, terminal.Options{}), tell: func(run.Event) error { return nil },
+	}
+	if status, err := f.follow(t.Context()); status != run.Completed || err != nil || !slices.Equal(told, []error{refused, nil}) {
+		t.Errorf("%s, %v, told %v", status, err, told)
+	}
+}
+
 // disputedRun asks about its record, without an event, until it is answered.
 type disputedRun struct {
 	*fakeRun

@@ -74,7 +74,12 @@ var goalHelp = []string{
 // draftGoal lets the person write the goal in the editor.
 func (c *cli) draftGoal() (string, error) {
 	draft := "\n\n" + strings.Join(goalHelp, "\n") + "\n"
-	text, err := c.editFile("ratchet-*.goal.md", draft, "or give the goal as an argument")
+	file, err := c.newDraft("ratchet-*.goal.md", draft, "or give the goal as an argument")
+	if err != nil {
+		return "", err
+	}
+	defer file.Remove()
+	text, err := file.Edit()
 	if err != nil {
 		return "", err
 	}

@@ -31,9 +31,11 @@ type Person struct {
 	Load func(run.Ref) ([]byte, error)
 	// Report reads the results of the checks; ok is false where they are not on this host.
 	Report func(run.Ref) (r check.Report, ok bool)
-	// Page shows a long text; nil: it is printed. Edit lets the person edit a text; nil: there is no editor.
-	Page func(text string) error
-	Edit func(text string) (string, error)
+	// Page shows a long text; nil: it is printed. NewReply begins a text that the person edits; nil: there is no editor.
+	Page     func(text string) error
+	NewReply func(text string) (Draft, error)
+
+	reply *reply // to the patch of the last gate; nil: none was begun
 }
 
 // shownLines is the number of lines of a patch that are shown unless the person asks for more.
@@ -148,10 +150,19 @@ func (p *Person) Approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 	if a.Permission != nil {
 		return p.askForTool(ctx, a)
 	}
-	g := p.newGate(a)
+	p.takeUpReply(a.ApprovalID)
+	d, err := p.newGate(a).decide(ctx)
+	if p.reply != nil && !p.reply.sent {
+		p.leaveReply()
+	}
+	return d, err
+}
+
+// decide asks until the decision is made.
+func (g *gate) decide(ctx context.Context) (run.Decision, error) {
 	g.showPatch()
 	for {
-		key, err := p.askForWord(ctx, "Apply this patch?", g.gateWords())
+		key, err := g.askForWord(ctx, "Apply this patch?", g.gateWords())
 		if err != nil {
 			return g.decision, err
 		}
@@ -229,7 +240,7 @@ func (g *gate) gateWords() []word {
 		label, refuse, below = "refuse", "refuse it and end the run", "is kept"
 	}
 	list := []word{{"y", "apply", "apply it"}, {"n", label, refuse + ", with a reason in one line"}}
-	if g.Edit != nil && len(g.files) > 0 {
+	if g.NewReply != nil && len(g.files) > 0 {
 		list = append(list, word{"N", "in your editor", refuse + ", with a reason in your editor: what stands below a line " + below + " with file and line"})
 	}
 	list = append(list, word{"d", "all of it", "show all of it, in your pager if it is long"})
@@ -306,21 +317,17 @@ func (p *Person) askReason(ctx context.Context, question, hint string) (string, 
 // rejectByMail lets the person answer the patch as a mail.
 func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	g.warnOfEnd()
-	resume := g.Lines.Suspend()
-	text, err := g.Edit(review.Draft(g.files))
-	resume()
+	reason, err := g.editReply()
 	if err != nil {
 		g.printSentence("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
 		return false, nil
 	}
-	whole, remarks := review.ParseReply(text, g.files)
-	reason := hunks.Reason(whole, g.files, remarks)
 	if reason == "" {
 		g.Screen.Note("  ", "nothing was written: nothing was decided")
 		return false, nil
 	}
 	if len(reason) > run.MaxTextBytes {
-		g.printSentence("  "+g.Screen.Wait("! "), fmt.Sprintf("the reason has %d bytes, and a run takes %d: nothing was decided", len(reason), run.MaxTextBytes))
+		g.printSentence("  "+g.Screen.Wait("! "), fmt.Sprintf("the reason has %d bytes, and a run takes %d: nothing was decided, N takes it up again", len(reason), run.MaxTextBytes))
 		return false, nil
 	}
 	for _, line := range story.Lines(reason, 30) {
@@ -330,11 +337,11 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	if g.a.Next.RejectEnds {
 		question, does = "Refuse the patch with this?", "refuse it and end the run"
 	}
-	key, err := g.askForWord(ctx, question, []word{{"y", "", does}, {"n", "", "back to the patch: nothing was decided"}})
+	key, err := g.askForWord(ctx, question, []word{{"y", "", does}, {"n", "", "back to the patch: nothing was decided, N takes it up again"}})
 	if key != "y" || err != nil {
 		return false, err
 	}
-	g.decision.Decision, g.decision.Reason = run.Reject, reason
+	g.decision.Decision, g.decision.Reason, g.reply.sent = run.Reject, reason, true
 	return true, nil
 }
 

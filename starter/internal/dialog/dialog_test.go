@@ -21,8 +21,27 @@ type fixture struct {
 	*dialog.Person
 	out       captured.Output
 	artifacts map[string]string
-	edited    string // what the editor leaves; empty: what it got
+	edited    string // what the editor writes below a line; empty: nothing
+	draft     *fakeDraft
 }
+
+// fakeDraft is a reply whose editor writes, each time, below the line that is added to a.go.
+type fakeDraft struct {
+	text, edited string
+	gone         bool
+}
+
+func (d *fakeDraft) Edit() (string, error) {
+	d.text = strings.Replace(d.text, "+ two\n", "+ two\n"+d.edited, 1)
+	if d.edited == "broken editor" {
+		return d.text, errors.New("the editor is broken")
+	}
+	return d.text, nil
+}
+
+func (d *fakeDraft) Path() string { return "reply\x1b.txt" }
+
+func (d *fakeDraft) Remove() { d.gone = true }
 
 func newFixture(t *testing.T, typed ...string) *fixture {
 	t.Helper()
@@ -40,11 +59,12 @@ func newFixture(t *testing.T, typed ...string) *fixture {
 			}
 			return []byte(text), nil
 		},
-		Edit: func(text string) (string, error) {
+		NewReply: func(text string) (dialog.Draft, error) {
 			if f.edited == "no editor" {
-				return "", errors.New("there is no editor")
+				return nil, errors.New("there is no editor")
 			}
-			return strings.Replace(text, "+ two\n", "+ two\n"+f.edited, 1), nil
+			f.draft = &fakeDraft{text: text, edited: f.edited}
+			return f.draft, nil
 		},
 		Report: func(run.Ref) (check.Report, bool) {
 			return check.Report{Checks: []check.Result{{Command: "go test", Status: check.Fail, ExitCode: 1, Tail: "boom"}}}, true
@@ -126,6 +146,64 @@ func TestOnlyADeliberateWordDecides(t *testing.T) {
 				t.Errorf("shown: %q", said)
 			}
 		})
+	}
+}
+
+func TestAReplyThatIsNotSentIsKept(t *testing.T) {
+	const left = "what you wrote was not sent, it is kept in reply<U+001B>.txt"
+	for name, tt := range map[string]struct {
+		typed  []string
+		edited string
+		reason string
+		took   error // what the run said of the decision
+		gone   bool
+		says   string // empty: nothing of the file
+	}{
+		"sent":                           {typed: []string{"N", "y"}, edited: "shorter\n", reason: "a.go:1: two\n  shorter", gone: true},
+		"taken up again":                 {typed: []string{"N", "n", "N", "y"}, edited: "shorter\n", reason: "a.go:1: two\n  shorter\n  shorter", gone: true},
+		"taken back":                     {typed: []string{"N", "n", "q"}, edited: "shorter\n", says: left},
+		"too long":                       {typed: []string{"N", "q"}, edited: strings.Repeat("x", run.MaxTextBytes) + "\n", says: left},
+		"given up for another reason":    {typed: []string{"N", "n", "n", "other"}, edited: "shorter\n", reason: "other", says: left},
+		"settled elsewhere at its gate":  {typed: []string{"N", "n"}, edited: "shorter\n", says: left},
+		"settled elsewhere at the end":   {typed: []string{"N"}, edited: "shorter\n", says: left},
+		"settled elsewhere while sent":   {typed: []string{"N", "y"}, edited: "shorter\n", reason: "a.go:1: two\n  shorter", took: errors.New("decided already"), says: left},
+		"by an editor that fails":        {typed: []string{"N", "q"}, edited: "broken editor", says: left},
+		"nothing written":                {typed: []string{"N", "q"}, gone: true},
+		"nothing written, and the patch": {typed: []string{"N", "y"}, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, tt.typed...)
+			f.edited = tt.edited
+			d, err := f.Approve(t.Context(), pending)
+			if err == nil {
+				f.Sent(tt.took)
+			}
+			said := f.out.String()
+			if d.Reason != tt.reason || f.draft.gone != tt.gone || strings.Contains(said, "kept in") != (tt.says != "") || !strings.Contains(said, tt.says) {
+				t.Errorf("reason %q, the file is gone: %t, want %+v in:\n%s", d.Reason, f.draft.gone, tt, said)
+			}
+		})
+	}
+}
+
+func TestAReplyIsTakenUpAtTheNextGateOfItsPatch(t *testing.T) {
+	f := newFixture(t, "N", "n", "q", "q", "N", "y")
+	f.edited = "shorter\n"
+	other := pending
+	other.ApprovalID = "apr-2-x"
+	for _, step := range []struct {
+		a      run.PendingApproval
+		reason string
+	}{{pending, ""}, {pending, ""}, {pending, "a.go:1: two\n  shorter\n  shorter"}} {
+		if d, _ := f.Approve(t.Context(), step.a); d.Reason != step.reason {
+			t.Errorf("reason %q, want %q", d.Reason, step.reason)
+		}
+	}
+	first := f.draft
+	f.Sent(errors.New("the engine was lost"))
+	if _, err := f.Approve(t.Context(), other); first.gone || err == nil {
+		t.Errorf("gone: %t, %v", first.gone, err)
 	}
 }
 

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// draft is a text in a file of its own, which a person edits. The file stays until Remove: what was written must not
+// be lost with the command that asked for it.
+type draft struct {
+	cli          *cli
+	editor, path string
+}
+
+// newDraft makes a draft whose file has a name of that pattern. Instead says what else to do where there is no editor.
+func (c *cli) newDraft(pattern, text, instead string) (*draft, error) {
+	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+	if editor == "" {
+		return nil, errors.New("there is no editor: set EDITOR, " + instead)
+	}
+	f, err := os.CreateTemp("", pattern)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, errors.Join(err, os.Remove(f.Name()))
+	}
+	return &draft{c, editor, f.Name()}, nil
+}
+
+// Edit opens the editor, and returns the text that is in the file afterwards, also if the editor fails.
+func (d *draft) Edit() (string, error) {
+	cmd := exec.Command("sh", "-c", d.editor+` "$1"`, "sh", d.path)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = d.cli.environ, d.cli.in, d.cli.out, d.cli.err
+	failed := cmd.Run()
+	if failed != nil {
+		failed = fmt.Errorf("the editor %q: %w: nothing was decided", d.editor, failed)
+	}
+	b, err := os.ReadFile(d.path)
+	return string(b), cmp.Or(failed, err)
+}
+
+// Path returns the name of the file.
+func (d *draft) Path() string { return d.path }
+
+// Remove removes the file.
+func (d *draft) Remove() { _ = os.Remove(d.path) }
+
+// write replaces the text.
+func (d *draft) write(text string) error { return os.WriteFile(d.path, []byte(text), 0o600) }
