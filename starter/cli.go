@@ -64,8 +64,9 @@ type cli struct {
 
 	byAgent bool // an agent, not a person, starts the run of this command
 
-	stdout *output // around out
-	began  bool    // the command line was understood
+	stdout *output   // around out
+	began  bool      // the command line was understood
+	noted  sync.Once // that this directory has runs
 	lines  *dialog.Lines
 	atEnd  []func() // give the terminal back
 }
@@ -256,7 +257,7 @@ func withName(ctx context.Context, client *runs.Client, id run.ID) found {
 }
 
 func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
-	c.noteLocalRuns()
+	c.noted.Do(c.noteLocalRuns)
 	o := temporalclient.Options{RunsDir: c.runsDir}
 	target, err := c.resolveEngine()
 	if err != nil {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/pflag"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -20,23 +23,25 @@ func (f *runFlags) takeGoal(flags *pflag.FlagSet, args []string) {
 	}
 }
 
-// readGoalOf replaces the goal of the flags by its text, which may be in a file or still to be written.
+// draftsGoal reports whether the goal is still to be written, in the editor.
+func (c *cli) draftsGoal(f runFlags) bool {
+	return !f.goalGiven && !f.file && c.interactive && !c.json
+}
+
+// readGoalOf replaces the goal of the flags by its text, which may be in a file.
 func (c *cli) readGoalOf(f *runFlags) error {
 	text, err := c.goalText(*f)
 	f.goal, f.goalGiven, f.file = text, true, false
 	return err
 }
 
-// goalText returns the text of the goal: the argument, the flag, the file, or the text that a person writes
-// in an editor.
+// goalText returns the text of the goal: the argument, the flag or the file.
 func (c *cli) goalText(f runFlags) (string, error) {
 	switch {
 	case f.goalGiven && f.file:
 		return "", usageErrorf("give one goal: as an argument, with --goal, or with --goal-file")
 	case f.file:
 		return c.readGoal(f.goalFile)
-	case !f.goalGiven && c.interactive && !c.json:
-		return c.draftGoal()
 	case !f.goalGiven:
 		return "", usageErrorf("no goal: say what the run shall reach, as in `starter run 'make the tests pass'`, or give --goal-file FILE")
 	case strings.TrimSpace(f.goal) == "":
@@ -71,26 +76,42 @@ var goalHelp = []string{
 	goalMark + " Without a word no run is started.",
 }
 
-// draftGoal lets the person write the goal in the editor.
-func (c *cli) draftGoal() (string, error) {
-	draft := "\n\n" + strings.Join(goalHelp, "\n") + "\n"
-	file, err := c.newDraft("ratchet-*.goal.md", draft, "or give the goal as an argument")
+// draftGoal lets the person write the goal of the flags in the editor. The file stays, with the goal alone, until the
+// caller removes it; without a goal there is none.
+func (c *cli) draftGoal(f *runFlags) (*draft, error) {
+	file, err := c.newDraft("ratchet-*.goal.md", "\n\n"+strings.Join(goalHelp, "\n")+"\n", "or give the goal as an argument")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer file.Remove()
 	text, err := file.Edit()
-	if err != nil {
-		return "", err
+	goal := withoutHelp(text)
+	if goal == "" {
+		file.Remove()
+		return nil, cmp.Or(err, usageErrorf("the goal is empty: no run was started"))
 	}
+	if err = cmp.Or(err, file.write(goal)); err != nil {
+		c.tellKeptGoal(file)
+		return nil, err
+	}
+	f.goal, f.goalGiven = goal, true
+	return file, nil
+}
+
+// withoutHelp returns the goal in a draft.
+func withoutHelp(text string) string {
 	var goal strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, goalMark) {
 			goal.WriteString(line)
 		}
 	}
-	if strings.TrimSpace(goal.String()) == "" {
-		return "", usageErrorf("the goal is empty: no run was started")
+	if said := strings.TrimSpace(goal.String()); said != "" {
+		return said + "\n"
 	}
-	return strings.TrimSpace(goal.String()) + "\n", nil
+	return ""
+}
+
+// tellKeptGoal names the file of a goal with which no run was started.
+func (c *cli) tellKeptGoal(file *draft) {
+	fmt.Fprintf(c.err, "starter: your goal is kept in %s: give it with --goal-file %s\n", display.Line(file.path), display.Line(shellquote.Join(file.path)))
 }

@@ -135,8 +135,11 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 // startRun starts the run of the flags, which the files of the user and of the repository complete. The
 // fields of f are the values of the flag set.
 func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) error {
-	if err := c.readGoalOf(f); err != nil {
-		return err
+	drafts := c.draftsGoal(*f)
+	if !drafts {
+		if err := c.readGoalOf(f); err != nil {
+			return err
+		}
 	}
 	src, err := workspace.Inspect(ctx, f.repo, f.base)
 	if err != nil {
@@ -146,7 +149,64 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 		return err
 	}
 	f.limitGiven = flags.Changed("timeout")
-	in, err := c.inputFrom(ctx, *f, src)
+	if drafts {
+		return c.startDrafted(ctx, *f, src)
+	}
+	return c.startFrom(ctx, *f, src, func() {})
+}
+
+// startDrafted starts a run whose goal the person writes in the editor. It refuses before the editor opens what it can,
+// and keeps the goal if the run does not start. The run starts from the source whatever is committed meanwhile.
+func (c *cli) startDrafted(ctx context.Context, f runFlags, src workspace.Source) error {
+	if err := c.checkBeforeGoal(ctx, f); err != nil {
+		return err
+	}
+	goal, err := c.draftGoal(&f)
+	if err != nil {
+		return err
+	}
+	begun := false
+	err = c.startFrom(ctx, f, src, func() { begun = true; goal.Remove() })
+	if !begun {
+		c.tellKeptGoal(goal)
+	}
+	return err
+}
+
+// checkBeforeGoal refuses flags with which no run starts, whatever its goal is: for their words, their providers, or the
+// engine.
+func (c *cli) checkBeforeGoal(ctx context.Context, f runFlags) error {
+	var in run.Input
+	if err := f.readWords(&in); err != nil {
+		return err
+	}
+	specs, rivals, err := f.providerSpecs()
+	if err != nil {
+		return err
+	}
+	if in.Providers, err = checkProviders(specs, rivals); err != nil {
+		return err
+	}
+	_, closeClient, err := c.dialFor(ctx, in.Providers)
+	if err != nil {
+		return err
+	}
+	closeClient()
+	return c.checkSandbox(in.Sandbox, false) // startFrom remembers a flag
+}
+
+// dialFor reaches the engine for a run. Where there is none it says first which provider is missing.
+func (c *cli) dialFor(ctx context.Context, p run.Providers) (*runs.Client, func(), error) {
+	client, closeClient, err := c.dialEngine(ctx)
+	if err != nil {
+		return nil, nil, cmp.Or(missingHere(err, p), err)
+	}
+	return client, closeClient, nil
+}
+
+// startFrom starts the run of the flags, whose goal is read, and follows it. It calls begun once the run has started.
+func (c *cli) startFrom(ctx context.Context, f runFlags, src workspace.Source, begun func()) error {
+	in, err := c.inputFrom(ctx, f, src)
 	if err != nil {
 		return err
 	}
@@ -154,9 +214,9 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 		return fmt.Errorf("run %s has a record in %s: follow it with `%s`, resume it with `%s`, or start one under another --id",
 			in.RunID, dir.Path(), c.hintCommand("watch %s", in.RunID), c.hintCommand("resume %s", dir.Path()))
 	}
-	client, closeClient, err := c.dialEngine(ctx)
+	client, closeClient, err := c.dialFor(ctx, in.Providers)
 	if err != nil {
-		return cmp.Or(missingHere(err, in.Providers), err)
+		return err
 	}
 	defer closeClient()
 	if err := c.findTold(ctx, &in); err != nil {
@@ -171,6 +231,7 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 	if err := c.beginRun(ctx, client, &in, f.branch); err != nil {
 		return err
 	}
+	begun()
 	return c.followStarted(ctx, found{client, in.RunID, in.Name}, f.detach)
 }
 
