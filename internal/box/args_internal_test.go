@@ -32,9 +32,9 @@ func TestArgs(t *testing.T) {
 			inside{dir: "/t", mounts: []mount{{writable, "/t", "/t"}, {readOnly, "/t/.git", "/t/.git"}}, argv: []string{"sh", "-c", "x"}},
 			base + "--bind /t /t --ro-bind /t/.git /t/.git --remount-ro / --clearenv --chdir /t", "sh -c x",
 		},
-		"a copy in the place of a file": {
-			inside{dir: "/t", mounts: []mount{{writable, "/t", "/t"}, {lent, "/c", "/t/f"}}, argv: []string{"sh"}},
-			base + "--bind /t /t --bind /c /t/f --remount-ro / --clearenv --chdir /t", "sh",
+		"a directory in the place of another": {
+			inside{dir: "/t", mounts: []mount{{writable, "/t", "/t"}, {lent, "/c", "/t/d"}}, argv: []string{"sh"}},
+			base + "--bind /t /t --bind /c /t/d --remount-ro / --clearenv --chdir /t", "sh",
 		},
 		"a tree without one": {
 			inside{dir: "/t", fence: 6, mounts: []mount{{kind: fence, to: "/t/.git"}}, argv: []string{"sh"}},

@@ -33,13 +33,16 @@ func (r resolver) coverSockets(sockets []string, shown []mount) (covers []mount,
 			kind = private
 		}
 		for _, at := range r.pathsOf(filepath.Join(dir, filepath.Base(path)), shown) {
-			if !seen[at] && nearest(shown, at).kind != private {
+			if !seen[at] && nearest(shown, at).shows() {
 				seen[at], covers = true, append(covers, mount{kind: kind, to: at})
 			}
 		}
 	}
 	return covers, nil
 }
+
+// shows reports whether the mount shows a file of the host that is below its path.
+func (m mount) shows() bool { return m.kind != private && m.kind != lent }
 
 // coverRuns returns the covers of the directory of the runs. Directories of it can be mounts below them.
 func (r resolver) coverRuns(runs string, shown []mount) (covers []mount) {

@@ -62,6 +62,7 @@ func TestASocketIsCoveredByEveryPath(t *testing.T) {
 		"in a directory that is covered":  {box.Spec{Write: []string{state}, Covered: []string{state + "/of/user"}}, socket, "refused\n"},
 		"in a covered one that it moves":  {box.Spec{Write: []string{state}, Covered: []string{state + "/of/user"}}, "moved/user/s", "refused\n"},
 		"in a directory of the box's own": {box.Spec{Write: []string{state}, Private: []string{state + "/of"}, Covered: []string{socket}}, socket, "refused\n"},
+		"in one that another stands for":  {box.Spec{Write: []string{state}, Lent: []box.Loan{{From: t.TempDir(), Dir: state + "/of"}}, Covered: []string{socket}}, socket, "refused\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.spec.Tree = t.TempDir()

@@ -26,8 +26,7 @@ type Spec struct {
 	Overlays    []Overlay
 	// Private are directories of which the box has its own, empty at the start but for what else it shows in them.
 	Private []string
-	// Lent are files, each shown by a writable copy of it. A file in a directory of Write is not safe there: its mount is
-	// lifted off when a program outside replaces it.
+	// Lent are directories in the place of which the box shows others, writable, and what else it shows in them.
 	Lent []Loan
 	// Covered are sockets of the user. Wherever the box would show one, it has an empty file.
 	Covered []string
@@ -51,8 +50,11 @@ type Overlay struct {
 	Target string // the place inside; the directory must exist outside too
 }
 
-// Loan is the copy that a box shows in the place of a file, which must exist.
-type Loan struct{ Copy, File string }
+// Loan is a directory From outside that a box shows in the place of the directory Dir, which must exist. It is for files
+// that the box writes and that a program outside reads meanwhile: a program in the box can replace them, which no mount of
+// a single file lets it do. From belongs to this box alone, and is removed after it: what is mounted in it has a place made
+// there. [Limits] bound each file in it, and not all of them together, as they do in a directory of Private.
+type Loan struct{ From, Dir string }
 
 // Egress is a socket that leads to a proxy outside, and the program that forwards to it inside.
 type Egress struct {
@@ -90,7 +92,7 @@ const (
 	readOnly mountKind = "--ro-bind"
 	writable mountKind = "--bind"
 	private  mountKind = "--tmpfs"
-	lent     mountKind = "--bind-copy"    // no option of bwrap: a writable file in the place of another
+	lent     mountKind = "--bind-lent"    // no option of bwrap: a writable directory in the place of another
 	fence    mountKind = "--ro-bind-data" // a file with the content of fenceText
 	cover    mountKind = "--ro-bind-null" // no option of bwrap: /dev/null, in the place of a socket
 )
@@ -164,10 +166,10 @@ func (s Spec) mounts(home, runs string, links resolver) ([]mount, error) {
 		return nil, err
 	}
 	for _, l := range s.Lent {
-		if err := add("file", lent, l.File); err != nil {
+		if err := add("directory", lent, l.Dir); err != nil {
 			return nil, err
 		}
-		all[len(all)-1].from = l.Copy
+		all[len(all)-1].from = l.From
 	}
 	for _, o := range s.Overlays {
 		if err := links.checkPath(o.Lower, home); err != nil {
@@ -236,7 +238,7 @@ func (r resolver) checkNested(all []mount) error {
 	return nil
 }
 
-// checkKept refuses a file that is to be read only, or shown by a copy, and that a program in a box can change
+// checkKept refuses a file that is to be read only, or a directory shown by another, that a program in a box can change
 // all the same: by another path that leads to it, or by replacing a directory above it. A mount can be
 // neither moved nor removed.
 func (r resolver) checkKept(all []mount) error {

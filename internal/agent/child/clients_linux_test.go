@@ -83,6 +83,50 @@ func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
 	}
 }
 
+// TestWhatIsBesideTokensIsKept has a client, whose tokens are renewed, write and replace what its user's own sessions load
+// and execute: the directory that the box shows in the place of the client's is on the disk then.
+func TestWhatIsBesideTokensIsKept(t *testing.T) {
+	s := child.Sandbox{Box: openBox(t)}
+	for name, tt := range map[string]struct {
+		add   func(*child.Client, map[string]string)
+		login string
+		files []string // beside it
+	}{
+		"claude":   {(*child.Client).AddClaude, ".claude/.credentials.json", []string{"settings.json", "CLAUDE.md", "hooks/h", "local/claude", "status.sh", "shell-snapshots/s.sh", "daemon.json"}},
+		"codex":    {(*child.Client).AddCodex, ".codex/auth.json", []string{"config.toml", "AGENTS.md", "rules/default.rules", "skills/s/run.py", "notify.py", "models_cache.json"}},
+		"pi":       {(*child.Client).AddPi, ".pi/agent/auth.json", []string{"settings.json", "extensions/e.ts", "bin/rg", "tools/t.ts", "intercom/i"}},
+		"opencode": {(*child.Client).AddOpencode, ".local/share/opencode/auth.json", []string{"bin/gopls", "opencode.db", "mcp-auth.json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, checkout := t.TempDir(), t.TempDir()
+			t.Setenv("TMPDIR", t.TempDir())
+			login := filepath.Join(home, tt.login)
+			write(t, login, loginText("first", "mine"), 0o600)
+			script := plant + "grep -q first '" + login + "' && echo begun\n"
+			for _, file := range tt.files {
+				path := filepath.Join(filepath.Dir(login), file)
+				write(t, path, "#!good\n", 0o700)
+				script += "plant '" + path + "'\n"
+			}
+			script += "plant '" + login + "'; mkdir -p " + filepath.Dir(login) + "/closed/x && chmod 0 " + filepath.Dir(login) + "/closed"
+			if out := runClient(t, s, tt.add, home, checkout, script); !strings.HasPrefix(out, "begun") {
+				t.Errorf("it does not read its tokens: %q", out)
+			}
+			for _, file := range tt.files {
+				if got, err := os.ReadFile(filepath.Join(filepath.Dir(login), file)); err != nil || string(got) != "#!good\n" {
+					t.Errorf("%s holds %q, %v", file, got, err)
+				}
+			}
+			if accessIn(t, login) != "first" {
+				t.Error("the login is lost")
+			}
+			if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
 // TestAFileThatTheUserReplacesIsKept has the user's own session replace its settings while a client in the box tries to
 // write them: the kernel lifts a mount off a file that is replaced.
 func TestAFileThatTheUserReplacesIsKept(t *testing.T) {

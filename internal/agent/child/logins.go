@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/egress"
 	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -25,7 +26,8 @@ const maxLogins = 1 << 20
 
 // lending is a box that shows a copy of each file of credentials whose tokens the client renews. The client
 // of another session would execute what an agent puts there: a key of pi can be a command, and an entry of
-// opencode can name a server of settings. Only renewed tokens are taken back.
+// opencode can name a server of settings. Only renewed tokens are taken back. The copy lies in a directory of the
+// box's own, which stands for the one of the file: a client may save by a rename, which a mount of the file would refuse.
 type lending struct {
 	boxes  *egress.Boxes
 	box    *box.Box
@@ -51,7 +53,7 @@ func (l lending) Enclose(argv []string, dir string, env []string) (_ *proc.Enclo
 			return nil, err
 		}
 		loans = append(loans, lent)
-		l.spec.Lent = append(slices.Clip(l.spec.Lent), lent.Loan)
+		l.spec = lent.show(l.spec)
 	}
 	e, err := l.boxes.For(l.box, l.spec).Enclose(argv, dir, env)
 	if err != nil {
@@ -91,7 +93,7 @@ func makeCopies() (dir string, remove func(), err error) {
 		os.RemoveAll(dir)
 		return "", nil, err
 	}
-	return dir, func() { os.RemoveAll(dir); held.Close() }, nil
+	return dir, func() { git.RemoveTree(dir); held.Close() }, nil // an agent may have closed a directory in it
 }
 
 // newest is the age below which a directory of copies may not have its lock yet.
@@ -108,7 +110,7 @@ func removeStale(dir string) {
 		return
 	}
 	if unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		os.RemoveAll(dir)
+		git.RemoveTree(dir)
 	}
 }
 
@@ -143,46 +145,60 @@ func watchLoans(loans []*loan) (stop func()) {
 	}
 }
 
-// loan is a file of credentials and the copy of it in a box.
+// loan is a file of credentials and the copy of it in a box. A program in the box may put anything in the place of the
+// copy, at any time, and nothing in the place of its directory.
 type loan struct {
-	box.Loan
+	file, copy      string
 	inside, outside []byte // as they were when they last agreed
 }
 
-func lendFile(path, copied string) (*loan, error) {
+// lendFile makes the copy, in a directory that it makes too.
+func lendFile(path, dir string) (*loan, error) {
 	text, err := file.Read(path, maxLogins)
 	if err != nil {
 		return nil, err
 	}
-	return &loan{Loan: box.Loan{Copy: copied, File: path}, inside: text, outside: text}, file.Overwrite(copied, text)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	l := &loan{file: path, copy: filepath.Join(dir, filepath.Base(path)), inside: text, outside: text}
+	return l, file.Replace(l.copy, text)
+}
+
+// show returns a spec that shows the directory of the copy in the place of the file's, which is a private one.
+func (l *loan) show(s box.Spec) box.Spec {
+	dir := filepath.Dir(l.file)
+	s.Private = slices.DeleteFunc(slices.Clone(s.Private), func(path string) bool { return path == dir })
+	s.Lent = append(slices.Clip(s.Lent), box.Loan{From: filepath.Dir(l.copy), Dir: dir})
+	return s
 }
 
 // exchange writes tokens that the box has renewed into the file, and what changed in the file into the copy.
 // Where both have renewed them, the file counts. A text that cannot be read is being written.
 func (l *loan) exchange(patience time.Duration) {
-	inside, err := file.Read(l.Copy, maxLogins)
+	inside, err := file.Read(l.copy, maxLogins)
 	if err != nil {
 		return
 	}
-	outside, err := file.Read(l.File, maxLogins)
+	outside, err := file.Read(l.file, maxLogins)
 	if err != nil || bytes.Equal(inside, l.inside) && bytes.Equal(outside, l.outside) {
 		return
 	}
-	unlock, ok := lockLogins(l.File, patience)
+	unlock, ok := lockLogins(l.file, patience)
 	if !ok {
 		return
 	}
 	defer unlock()
-	if outside, err = file.Read(l.File, maxLogins); err != nil {
+	if outside, err = file.Read(l.file, maxLogins); err != nil {
 		return
 	}
 	merged, back, err := mergeTokens(l.outside, inside, outside)
-	if err != nil || back && file.Replace(l.File, merged) != nil {
+	if err != nil || back && file.Replace(l.file, merged) != nil {
 		return
 	}
 	l.inside = inside
 	if !bytes.Equal(merged, l.outside) && !bytes.Equal(merged, inside) {
-		if file.Overwrite(l.Copy, merged) != nil {
+		if file.Replace(l.copy, merged) != nil { // a client never reads a part of it
 			return
 		}
 		l.inside = merged

@@ -17,14 +17,19 @@ func loginText(access, key string) string {
 }
 
 // TestRenewedTokensAloneAreTakenBack has a client in the box renew its tokens, and put a command and a server of
-// settings beside them. The user's own session renews them too.
+// settings beside them. The user's own session renews them too. Some clients write into the file, and some rename
+// another over it.
 func TestRenewedTokensAloneAreTakenBack(t *testing.T) {
+	const writes, renames = `echo "$1" > "$AUTH"`, `echo "$1" > "$AUTH.new" && mv "$AUTH.new" "$AUTH"`
 	for name, tt := range map[string]struct {
 		add  func(*child.Client, map[string]string)
 		file string
+		save string
 	}{
-		"pi":       {(*child.Client).AddPi, ".pi/agent/auth.json"},
-		"opencode": {(*child.Client).AddOpencode, ".local/share/opencode/auth.json"},
+		"pi":       {(*child.Client).AddPi, ".pi/agent/auth.json", writes},
+		"opencode": {(*child.Client).AddOpencode, ".local/share/opencode/auth.json", writes},
+		"claude":   {(*child.Client).AddClaude, ".claude/.credentials.json", renames},
+		"codex":    {(*child.Client).AddCodex, ".codex/auth.json", renames},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
@@ -32,7 +37,7 @@ func TestRenewedTokensAloneAreTakenBack(t *testing.T) {
 			path := filepath.Join(home, tt.file)
 			write(t, path, loginText("first", "mine"), 0o600)
 			bad := strings.TrimSuffix(loginText("second", "!evil"), "}") + `,"https://evil":{"type":"wellknown","key":"K","token":"t"}}`
-			script := "cat '" + path + "' && echo '" + bad + "' > '" + path + "'; until grep -q third '" + path + "'; do sleep 0.05; done; echo '" + loginText("fourth", "!evil") + "' > '" + path + "'"
+			script := "AUTH='" + path + "'; save() { " + tt.save + "; }; cat $AUTH && save '" + bad + "'; until grep -q third $AUTH; do sleep 0.05; done; save '" + loginText("fourth", "!evil") + "'"
 			run := startClient(t, s, tt.add, home, checkout, script)
 			eventually.Holds(t, "the second tokens are taken back", func() bool { return accessIn(t, path) == "second" })
 			write(t, path+".new", loginText("third", "mine"), 0o600)

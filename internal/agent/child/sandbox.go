@@ -43,7 +43,7 @@ type Client struct {
 	Resume, Dir string
 	// Private are directories in State of which each box has its own, empty at the start.
 	Private []string
-	// Logins are files of credentials in State, by the names of providers: fixed, but for the tokens that the
+	// Logins are files of credentials, by the names of providers, each in one of Tops: fixed, but for the tokens that the
 	// client renews.
 	Logins []string
 	Read   []string // further files and directories to read
