@@ -73,7 +73,7 @@ func dirOf(values map[string]string, variable, dir string) string {
 func (c *Client) AddClaude(values map[string]string) {
 	dir := dirOf(values, "CLAUDE_CONFIG_DIR", ".claude")
 	c.addTop(dir, claudeFixed, claudePrivate)
-	c.Logins = append(c.Logins, dir+"/.credentials.json")
+	c.Logins = append(c.Logins, Login{dir + "/.credentials.json", lock{dirLock, dir + "/.oauth_refresh.lock"}})
 	c.State = append(c.State, dir+"/sessions/") // it tells which sessions run
 	c.State = append(c.State, claudeProjects(dir+"/projects", c.Dir, c.Resume)...)
 	// The list of servers of the user's own sessions is in this file, which is not in ~/.claude.
@@ -133,7 +133,7 @@ func nameOf(dir string) string {
 func (c *Client) AddCodex(values map[string]string) {
 	dir := dirOf(values, "CODEX_HOME", ".codex")
 	c.addTop(dir, codexFixed, codexPrivate)
-	c.Logins = append(c.Logins, dir+"/auth.json")
+	c.Logins = append(c.Logins, Login{dir + "/auth.json", lock{fileLock, dir + "/auth.json.lock"}})
 	own := filepath.Join(dir, "ratchet", nameOf(c.Dir))
 	c.State = append(c.State, dir+"/sessions/", dir+"/archived_sessions/", dir+"/thread-writer-locks/", own+"/")
 	c.BoxEnv = append(c.BoxEnv, "CODEX_SQLITE_HOME="+own)
@@ -143,7 +143,7 @@ func (c *Client) AddCodex(values map[string]string) {
 func (c *Client) AddPi(values map[string]string) {
 	dir := dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent")
 	c.addTop(dir, piFixed, piPrivate)
-	c.Logins = append(c.Logins, dir+"/auth.json")
+	c.Logins = append(c.Logins, Login{dir + "/auth.json", lock{dirLock, dir + "/auth.json.lock"}})
 	c.State = append(c.State, filepath.Clean(cmp.Or(values["PI_CODING_AGENT_SESSION_DIR"], dir+"/sessions"))+"/")
 }
 
@@ -155,7 +155,7 @@ func (c *Client) AddOpencode(values map[string]string) {
 	c.addTop(dirOf(values, "XDG_CONFIG_HOME", ".config")+"/opencode", opencodeFixed, nil)
 	c.addTop(data, []string{"bin/"}, nil)
 	c.addTop(dirOf(values, "XDG_STATE_HOME", ".local/state")+"/opencode", nil, nil)
-	c.Logins = append(c.Logins, data+"/auth.json")
+	c.Logins = append(c.Logins, Login{File: data + "/auth.json"})
 	own := filepath.Join(data, "ratchet", nameOf(c.Dir))
 	c.State = append(c.State, own+"/")
 	if file := values["OPENCODE_CONFIG"]; file != "" {

@@ -21,6 +21,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
+// Login is a file of credentials, and the lock by which the sessions of its client take turns at it.
+type Login struct {
+	File string `json:"file"`
+	Lock lock   `json:"lock"`
+}
+
 // maxLogins bounds a file of credentials, in bytes. An agent writes its copy.
 const maxLogins = 1 << 20
 
@@ -32,7 +38,7 @@ type lending struct {
 	boxes  *egress.Boxes
 	box    *box.Box
 	spec   box.Spec
-	logins []string
+	logins []Login
 }
 
 // Enclose implements [proc.Box].
@@ -47,8 +53,8 @@ func (l lending) Enclose(argv []string, dir string, env []string) (_ *proc.Enclo
 		}
 	}()
 	var loans []*loan
-	for i, path := range l.logins {
-		lent, err := lendFile(path, filepath.Join(own, strconv.Itoa(i)))
+	for i, login := range l.logins {
+		lent, err := lendFile(login, filepath.Join(own, strconv.Itoa(i)))
 		if err != nil {
 			return nil, err
 		}
@@ -148,26 +154,27 @@ func watchLoans(loans []*loan) (stop func()) {
 // loan is a file of credentials and the copy of it in a box. A program in the box may put anything in the place of the
 // copy, at any time, and nothing in the place of its directory.
 type loan struct {
-	file, copy      string
+	Login
+	copy            string
 	inside, outside []byte // as they were when they last agreed
 }
 
 // lendFile makes the copy, in a directory that it makes too.
-func lendFile(path, dir string) (*loan, error) {
-	text, err := file.Read(path, maxLogins)
+func lendFile(login Login, dir string) (*loan, error) {
+	text, err := file.Read(login.File, maxLogins)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	l := &loan{file: path, copy: filepath.Join(dir, filepath.Base(path)), inside: text, outside: text}
+	l := &loan{Login: login, copy: filepath.Join(dir, filepath.Base(login.File)), inside: text, outside: text}
 	return l, file.Replace(l.copy, text)
 }
 
 // show returns a spec that shows the directory of the copy in the place of the file's, which is a private one.
 func (l *loan) show(s box.Spec) box.Spec {
-	dir := filepath.Dir(l.file)
+	dir := filepath.Dir(l.File)
 	s.Private = slices.DeleteFunc(slices.Clone(s.Private), func(path string) bool { return path == dir })
 	s.Lent = append(slices.Clip(s.Lent), box.Loan{From: filepath.Dir(l.copy), Dir: dir})
 	return s
@@ -180,20 +187,20 @@ func (l *loan) exchange(patience time.Duration) {
 	if err != nil {
 		return
 	}
-	outside, err := file.Read(l.file, maxLogins)
+	outside, err := file.Read(l.File, maxLogins)
 	if err != nil || bytes.Equal(inside, l.inside) && bytes.Equal(outside, l.outside) {
 		return
 	}
-	unlock, ok := lockLogins(l.file, patience)
+	unlock, ok := l.Lock.await(patience)
 	if !ok {
 		return
 	}
 	defer unlock()
-	if outside, err = file.Read(l.file, maxLogins); err != nil {
+	if outside, err = file.Read(l.File, maxLogins); err != nil {
 		return
 	}
 	merged, back, err := mergeTokens(l.outside, inside, outside)
-	if err != nil || back && file.Replace(l.file, merged) != nil {
+	if err != nil || back && file.Replace(l.File, merged) != nil {
 		return
 	}
 	l.inside = inside
@@ -204,23 +211,6 @@ func (l *loan) exchange(patience time.Duration) {
 		l.inside = merged
 	}
 	l.outside = merged
-}
-
-// lastPatience bounds the wait for a client that holds the lock of a file of credentials, or has died with it.
-const lastPatience = 2 * time.Second
-
-// lockLogins takes the lock by which clients take turns (proper-lockfile): a directory. Ok is false if another
-// program holds it; with patience, the file is free after that time all the same.
-func lockLogins(path string, patience time.Duration) (unlock func(), ok bool) {
-	lock := path + ".lock"
-	for end := time.Now().Add(patience); ; time.Sleep(exchangePoll / 10) {
-		if err := os.Mkdir(lock, 0o700); err == nil {
-			return func() { os.Remove(lock) }, true
-		}
-		if !time.Now().Before(end) {
-			return func() {}, patience > 0
-		}
-	}
 }
 
 // mergeTokens returns the text outside with the tokens inside of each entry that the box has renewed and no
@@ -320,12 +310,12 @@ func putTokens(entry json.RawMessage, t tokens) (json.RawMessage, error) {
 }
 
 // lendLogins returns the files of credentials whose tokens the client renews, and has the others fixed.
-func (c *Client) lendLogins() (lent []string) {
-	for _, path := range c.Logins {
-		if holdsTokens(path) {
-			lent = append(lent, path)
+func (c *Client) lendLogins() (lent []Login) {
+	for _, login := range c.Logins {
+		if holdsTokens(login.File) {
+			lent = append(lent, login)
 		} else {
-			c.Fixed = append(slices.Clip(c.Fixed), path)
+			c.Fixed = append(slices.Clip(c.Fixed), login.File)
 		}
 	}
 	return lent

@@ -45,7 +45,7 @@ type Client struct {
 	Private []string
 	// Logins are files of credentials, by the names of providers, each in one of Tops: fixed, but for the tokens that the
 	// client renews.
-	Logins []string
+	Logins []Login
 	Read   []string // further files and directories to read
 	Hosts  []string // that the client itself reaches, as package allow reads them
 }
