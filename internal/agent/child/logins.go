@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,6 +41,7 @@ type lending struct {
 	box    *box.Box
 	spec   box.Spec
 	logins []Login
+	log    io.Writer // nil discards it
 }
 
 // Enclose implements [proc.Box].
@@ -65,7 +68,7 @@ func (l lending) Enclose(argv []string, dir string, env []string) (_ *proc.Enclo
 	if err != nil {
 		return nil, err
 	}
-	release, stop := e.Close, watchLoans(loans)
+	release, stop := e.Close, watchLoans(loans, l.log)
 	e.Close = func() {
 		release()
 		stop()
@@ -124,8 +127,9 @@ func removeStale(dir string) {
 // renews with the old one is logged out.
 const exchangePoll = 100 * time.Millisecond
 
-// watchLoans takes renewed tokens back until stop is called, and then once more.
-func watchLoans(loans []*loan) (stop func()) {
+// watchLoans takes renewed tokens back until stop is called, and then once more. It tells the log once of a file that does
+// not take them.
+func watchLoans(loans []*loan, log io.Writer) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -135,11 +139,11 @@ func watchLoans(loans []*loan) (stop func()) {
 			select {
 			case <-ticks.C:
 				for _, l := range loans {
-					l.exchange(0)
+					l.tell(log, l.exchange(0))
 				}
 			case <-done:
 				for _, l := range loans {
-					l.exchange(lastPatience)
+					l.tell(log, l.exchange(lastPatience))
 				}
 				return
 			}
@@ -157,6 +161,15 @@ type loan struct {
 	Login
 	copy            string
 	inside, outside []byte // as they were when they last agreed
+	told            bool   // the log has an error
+}
+
+// tell writes the first error to a log.
+func (l *loan) tell(log io.Writer, err error) {
+	if err != nil && log != nil && !l.told {
+		fmt.Fprintf(log, "%v: log in again if a session is refused\n", err)
+		l.told = true
+	}
 }
 
 // lendFile makes the copy, in a directory that it makes too.
@@ -181,36 +194,56 @@ func (l *loan) show(s box.Spec) box.Spec {
 }
 
 // exchange writes tokens that the box has renewed into the file, and what changed in the file into the copy.
-// Where both have renewed them, the file counts. A text that cannot be read is being written.
-func (l *loan) exchange(patience time.Duration) {
+// Where both have renewed them, the file counts. A text that cannot be read is being written. The error is that the file
+// does not take the tokens.
+func (l *loan) exchange(patience time.Duration) error {
 	inside, err := file.Read(l.copy, maxLogins)
 	if err != nil {
-		return
+		return nil
 	}
 	outside, err := file.Read(l.File, maxLogins)
 	if err != nil || bytes.Equal(inside, l.inside) && bytes.Equal(outside, l.outside) {
-		return
+		return nil
 	}
 	unlock, ok := l.Lock.await(patience)
 	if !ok {
-		return
+		return nil
 	}
 	defer unlock()
 	if outside, err = file.Read(l.File, maxLogins); err != nil {
-		return
+		return nil
 	}
 	merged, back, err := mergeTokens(l.outside, inside, outside)
-	if err != nil || back && file.Replace(l.File, merged) != nil {
-		return
+	if err != nil {
+		return nil
+	}
+	if back {
+		if err := writeBack(l.File, merged); err != nil {
+			return fmt.Errorf("renewed tokens are not in %s: %w", l.File, err)
+		}
 	}
 	l.inside = inside
 	if !bytes.Equal(merged, l.outside) && !bytes.Equal(merged, inside) {
 		if file.Replace(l.copy, merged) != nil { // a client never reads a part of it
-			return
+			return nil
 		}
 		l.inside = merged
 	}
 	l.outside = merged
+	return nil
+}
+
+// notReplaced are the errors of a file that cannot be replaced and may still be written: it is a mount, or its directory
+// is not to be written.
+var notReplaced = []error{unix.EBUSY, unix.EXDEV, unix.EACCES, unix.EPERM, unix.EROFS}
+
+// writeBack writes a file of credentials: whole or not at all where it can be replaced.
+func writeBack(path string, text []byte) error {
+	err := file.Replace(path, text)
+	if slices.ContainsFunc(notReplaced, func(e error) bool { return errors.Is(err, e) }) {
+		return file.Overwrite(path, text)
+	}
+	return err
 }
 
 // mergeTokens returns the text outside with the tokens inside of each entry that the box has renewed and no

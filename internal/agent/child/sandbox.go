@@ -101,7 +101,7 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	maps.Copy(values, ParseEnviron(c.BoxEnv))
 	in := Enclosed{Box: boxes.For(s.Box, spec), Env: boxedEnviron(values), boxes: boxes}
 	if len(lent) > 0 {
-		in.Box = lending{boxes: boxes, box: s.Box, spec: spec, logins: lent}
+		in.Box = lending{boxes: boxes, box: s.Box, spec: spec, logins: lent, log: o.Log}
 	}
 	return in, nil
 }
