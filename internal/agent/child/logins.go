@@ -46,7 +46,7 @@ type lending struct {
 
 // Enclose implements [proc.Box].
 func (l lending) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosure, err error) {
-	own, remove, err := makeCopies()
+	own, remove, err := makeCopies(l.log)
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +81,14 @@ func (l lending) Enclose(argv []string, dir string, env []string) (_ *proc.Enclo
 const copiesPrefix = "ratchet-logins-"
 
 // makeCopies makes a directory for the copies of one box, which has a lock as long as its worker lives. It removes
-// those that killed workers have left: nothing else ends the tokens in them.
-func makeCopies() (dir string, remove func(), err error) {
+// those that killed workers have left: nothing else ends the tokens in them. What it cannot take back of them is in the log.
+func makeCopies(log io.Writer) (dir string, remove func(), err error) {
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), copiesPrefix+"*"))
 	if err != nil {
 		return "", nil, err
 	}
 	for _, path := range found {
-		removeStale(path)
+		removeStale(path, log)
 	}
 	if dir, err = os.MkdirTemp("", copiesPrefix); err != nil {
 		return "", nil, err
@@ -108,9 +108,10 @@ func makeCopies() (dir string, remove func(), err error) {
 // newest is the age below which a directory of copies may not have its lock yet.
 const newest = time.Minute
 
-// removeStale removes a directory of copies that no worker has locked.
-func removeStale(dir string) {
-	held, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+// removeStale takes renewed tokens back from a directory of copies that no worker has locked, and removes it. One that
+// another user may have written is left alone.
+func removeStale(dir string, log io.Writer) {
+	held, err := file.Trust{Dir: true, Closed: 0o077}.OpenOwn(dir)
 	if err != nil {
 		return
 	}
@@ -118,9 +119,13 @@ func removeStale(dir string) {
 	if info, err := held.Stat(); err != nil || time.Since(info.ModTime()) < newest {
 		return
 	}
-	if unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		git.RemoveTree(dir)
+	if unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return
 	}
+	for _, l := range readLoans(dir) {
+		l.tell(log, l.exchange(lastPatience))
+	}
+	git.RemoveTree(dir)
 }
 
 // exchangePoll is how often tokens are taken back. A refresh token is good once: another session that
@@ -182,7 +187,40 @@ func lendFile(login Login, dir string) (*loan, error) {
 		return nil, err
 	}
 	l := &loan{Login: login, copy: filepath.Join(dir, filepath.Base(login.File)), inside: text, outside: text}
-	return l, file.Replace(l.copy, text)
+	return l, errors.Join(file.Replace(l.copy, text), l.keep())
+}
+
+// recordEnd ends the name of a record, which lies beside the directory of the copy: no program in the box reaches it.
+const recordEnd = ".json"
+
+// record is what a later worker needs of a loan, if this one is killed.
+type record struct {
+	Login
+	Outside []byte `json:"outside"`
+}
+
+// keep writes the record of the loan.
+func (l *loan) keep() error {
+	text, err := json.Marshal(record{l.Login, l.outside})
+	if err != nil {
+		return err
+	}
+	return file.Replace(filepath.Dir(l.copy)+recordEnd, text)
+}
+
+// readLoans returns the loans of a worker that was killed. It passes over what is no record.
+func readLoans(dir string) (loans []*loan) {
+	names, _ := file.Names(dir)
+	for _, name := range names {
+		own, ok := strings.CutSuffix(name, recordEnd)
+		text, err := file.Read(filepath.Join(dir, name), 2*maxLogins) // base64
+		var r record
+		if !ok || err != nil || json.Unmarshal(text, &r) != nil || !filepath.IsAbs(r.File) {
+			continue
+		}
+		loans = append(loans, &loan{Login: r.Login, copy: filepath.Join(dir, own, filepath.Base(r.File)), outside: r.Outside})
+	}
+	return loans
 }
 
 // show returns a spec that shows the directory of the copy in the place of the file's, which is a private one.
@@ -229,7 +267,10 @@ func (l *loan) exchange(patience time.Duration) error {
 		}
 		l.inside = merged
 	}
-	l.outside = merged
+	if !bytes.Equal(merged, l.outside) {
+		l.outside = merged
+		_ = l.keep() // with an older one, what a killed worker has taken back counts as renewed by another session
+	}
 	return nil
 }
 
