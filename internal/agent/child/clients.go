@@ -21,7 +21,7 @@ var (
 		"remote-settings-consent.json", "remote-settings-helper-consent", "routines/", "rules/", "skills/", "workflows/",
 	}
 	codexFixed = []string{
-		"config.toml", ".env", "managed_config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "agents/", "packages/", "plugins/", "prompts/", "rules/",
+		"config.toml", ".env", "managed_config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "agents/", "instructions/", "packages/", "plugins/", "prompts/", "rules/",
 		"skills/", "themes/",
 	}
 	piFixed = []string{
@@ -31,8 +31,8 @@ var (
 		"meta-mailbox/", "meta-receivers/", "meta-senders/", "meta-sessions/",
 	}
 	opencodeFixed = []string{
-		"opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "agent/", "agents/", "command/", "commands/", "mode/", "modes/",
-		"node_modules/", "package.json", "plugin/", "plugins/", "skill/", "skills/", "themes/", "tool/", "tools/",
+		"opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "agent/", "agents/", "command/", "commands/", "instructions/", "mode/", "modes/",
+		"node_modules/", "package.json", "plugin/", "plugins/", "prompts/", "skill/", "skills/", "themes/", "tool/", "tools/",
 	}
 	geminiFixed = []string{
 		"settings.json", "trustedFolders.json", "GEMINI.md", "agents/", "commands/", "extensions/", "hooks/", "policies/", "skills/", "tmp/bin/",

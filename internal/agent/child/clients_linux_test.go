@@ -241,18 +241,33 @@ func TestTheProgramOfTheClientIsKept(t *testing.T) {
 	}
 }
 
-// TestWhatSettingsNameIsShown has a client read what settings of its user may name.
+// TestWhatSettingsNameIsShown has a client read what settings of its user may name, and nothing else.
 func TestWhatSettingsNameIsShown(t *testing.T) {
-	home := t.TempDir()
-	names := []string{"status.js", "team.md", "ca.pem", "my-hooks/check.py", "notes/style.md", "settings.json"}
-	script := "cd '" + home + "/.claude'"
-	for _, name := range names {
-		write(t, filepath.Join(home, ".claude", name), name, 0o600)
-		script += " && cat " + name
-	}
-	out := runClient(t, child.Sandbox{Box: openBox(t)}, (*child.Client).AddClaude, home, t.TempDir(), script)
-	if want := strings.Join(names, ""); out != want {
-		t.Errorf("it reads %q, want %q", out, want)
+	s := child.Sandbox{Box: openBox(t)}
+	for name, tt := range map[string]struct {
+		add           func(*child.Client, map[string]string)
+		dir           string
+		shown, hidden []string
+	}{
+		"claude": {(*child.Client).AddClaude, ".claude",
+			[]string{"status.js", "team.md", "base.txt", "ca.pem", "my-hooks/check.py", "notes/style.md", "settings.json"},
+			[]string{"debug/of-another-session.txt", "stats.json", "keys.yaml"}},
+		"codex":    {(*child.Client).AddCodex, ".codex", []string{"base.txt", "prompts/p.txt", "instructions/base.txt"}, []string{".credentials.json", "log/l.txt"}},
+		"opencode": {(*child.Client).AddOpencode, ".config/opencode", []string{"base.txt", "prompts/build.txt", "instructions/i.json"}, []string{"secret.json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			script := "cd '" + home + "/" + tt.dir + "'; cat " + strings.Join(append(tt.shown, tt.hidden...), " ") + " 2>/dev/null; true"
+			for _, name := range append(tt.shown, tt.hidden...) {
+				write(t, filepath.Join(home, tt.dir, name), "hidden", 0o600)
+			}
+			for _, name := range tt.shown {
+				write(t, filepath.Join(home, tt.dir, name), "shown", 0o600)
+			}
+			if out := runClient(t, s, tt.add, home, t.TempDir(), script); out != strings.Repeat("shown", len(tt.shown)) {
+				t.Errorf("it reads %q", out)
+			}
+		})
 	}
 }
 

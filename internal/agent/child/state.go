@@ -219,6 +219,10 @@ func findPrograms(dir string) (found []string) {
 // textEnds are the ends of the names of texts that settings name, such as instructions and certificates.
 var textEnds = []string{".crt", ".md", ".pem", ".toml"}
 
+// plainEnd ends the name of a text too, but of one at the top alone: in directories, clients keep logs and pasted texts of
+// other sessions under such names. A file of data, such as .json, can hold credentials.
+const plainEnd = ".txt"
+
 // findTexts returns the texts at the top of a directory and the directories there that hold texts or scripts, such as
 // hooks that settings name, but not these. It looks at names alone: some file systems call every file a program.
 func findTexts(dir string, but []string) (found []string) {
@@ -231,7 +235,7 @@ func findTexts(dir string, but []string) (found []string) {
 		}
 		named := slices.ContainsFunc(files, func(f os.DirEntry) bool {
 			end := filepath.Ext(f.Name())
-			return f.Type().IsRegular() && (slices.Contains(textEnds, end) || e.IsDir() && slices.Contains(programEnds, end))
+			return f.Type().IsRegular() && (slices.Contains(textEnds, end) || !e.IsDir() && end == plainEnd || e.IsDir() && slices.Contains(programEnds, end))
 		})
 		if named && !slices.Contains(but, path) {
 			found = append(found, path)
