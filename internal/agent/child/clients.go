@@ -2,6 +2,8 @@ package child
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,15 +65,35 @@ func (c *Client) addNames(dir string, fixed, private []string) {
 	}
 }
 
-// dirOf returns the value of a variable, or a directory below HOME.
-func dirOf(values map[string]string, variable, dir string) string {
-	return filepath.Clean(cmp.Or(values[variable], filepath.Join(values["HOME"], dir)))
+// dirOf returns the directory that a variable names, or one below HOME.
+func (c *Client) dirOf(values map[string]string, variable, dir string) string {
+	if path := values[variable]; path != "" {
+		return c.absolute(variable, path)
+	}
+	return filepath.Join(c.absolute("HOME", values["HOME"]), dir)
+}
+
+// absolute returns the clean path that a variable names. One that is not absolute would be a place in the worker's own
+// directory: the client is refused then.
+func (c *Client) absolute(variable, path string) string {
+	if !filepath.IsAbs(path) && c.refused == nil {
+		c.refused = fmt.Errorf("%s=%s is not an absolute path: set it to one", variable, path)
+	}
+	return filepath.Clean(path)
+}
+
+// ExpandHome returns a path in which "~" at the beginning is the home directory, as pi reads its variables.
+func ExpandHome(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+		return filepath.Join(home, rest)
+	}
+	return path
 }
 
 // AddClaude adds what Claude Code keeps. Values are its environment, as for the others. Of the transcripts
 // it adds the ones of the working directory alone: an agent could write others for sessions of the user.
 func (c *Client) AddClaude(values map[string]string) {
-	dir := dirOf(values, "CLAUDE_CONFIG_DIR", ".claude")
+	dir := c.dirOf(values, "CLAUDE_CONFIG_DIR", ".claude")
 	c.addTop(dir, claudeFixed, claudePrivate)
 	c.Logins = append(c.Logins, Login{dir + "/.credentials.json", lock{dirLock, dir + "/.oauth_refresh.lock"}})
 	c.State = append(c.State, dir+"/sessions/") // it tells which sessions run
@@ -131,7 +153,7 @@ func nameOf(dir string) string {
 // AddCodex adds what Codex keeps: all transcripts, because their directories are named after days. Its databases
 // can be made from them: each working directory has its own.
 func (c *Client) AddCodex(values map[string]string) {
-	dir := dirOf(values, "CODEX_HOME", ".codex")
+	dir := c.dirOf(values, "CODEX_HOME", ".codex")
 	c.addTop(dir, codexFixed, codexPrivate)
 	c.Logins = append(c.Logins, Login{dir + "/auth.json", lock{fileLock, dir + "/auth.json.lock"}})
 	own := filepath.Join(dir, "ratchet", nameOf(c.Dir))
@@ -141,25 +163,33 @@ func (c *Client) AddCodex(values map[string]string) {
 
 // AddPi adds what pi keeps.
 func (c *Client) AddPi(values map[string]string) {
-	dir := dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent")
+	values = maps.Clone(values)
+	for _, name := range []string{"PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"} {
+		values[name] = ExpandHome(values[name], values["HOME"])
+	}
+	dir := c.dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent")
 	c.addTop(dir, piFixed, piPrivate)
 	c.Logins = append(c.Logins, Login{dir + "/auth.json", lock{dirLock, dir + "/auth.json.lock"}})
-	c.State = append(c.State, filepath.Clean(cmp.Or(values["PI_CODING_AGENT_SESSION_DIR"], dir+"/sessions"))+"/")
+	sessions := dir + "/sessions"
+	if named := values["PI_CODING_AGENT_SESSION_DIR"]; named != "" {
+		sessions = c.absolute("PI_CODING_AGENT_SESSION_DIR", named)
+	}
+	c.State = append(c.State, sessions+"/")
 }
 
 // AddOpencode adds what opencode keeps. It does not start where it cannot write beside its settings. Its
 // cache holds programs that sessions outside of the box would run, and is made anew for each box. Its database
 // holds commands and permissions beside the sessions: each working directory has its own.
 func (c *Client) AddOpencode(values map[string]string) {
-	data := dirOf(values, "XDG_DATA_HOME", ".local/share") + "/opencode"
-	c.addTop(dirOf(values, "XDG_CONFIG_HOME", ".config")+"/opencode", opencodeFixed, nil)
+	data := c.dirOf(values, "XDG_DATA_HOME", ".local/share") + "/opencode"
+	c.addTop(c.dirOf(values, "XDG_CONFIG_HOME", ".config")+"/opencode", opencodeFixed, nil)
 	c.addTop(data, []string{"bin/"}, nil)
-	c.addTop(dirOf(values, "XDG_STATE_HOME", ".local/state")+"/opencode", nil, nil)
+	c.addTop(c.dirOf(values, "XDG_STATE_HOME", ".local/state")+"/opencode", nil, nil)
 	c.Logins = append(c.Logins, Login{File: data + "/auth.json"})
 	own := filepath.Join(data, "ratchet", nameOf(c.Dir))
 	c.State = append(c.State, own+"/")
 	if file := values["OPENCODE_CONFIG"]; file != "" {
-		c.Read = append(c.Read, filepath.Clean(file))
+		c.Read = append(c.Read, c.absolute("OPENCODE_CONFIG", file))
 	}
 	c.BoxEnv = append(c.BoxEnv, "XDG_CACHE_HOME=/tmp/cache", "OPENCODE_DB="+filepath.Join(own, "opencode.db"))
 }
@@ -167,7 +197,7 @@ func (c *Client) AddOpencode(values map[string]string) {
 // AddGemini adds what Gemini CLI keeps. It reads ~/.env where there is no .env in its directory, so an
 // empty one is made only for a user who has neither.
 func (c *Client) AddGemini(values map[string]string) {
-	dir := filepath.Join(values["HOME"], ".gemini")
+	dir := filepath.Join(c.absolute("HOME", values["HOME"]), ".gemini")
 	c.State = append(c.State, dir+"/", dir+"/tmp/") // so that tmp/bin is below a mount
 	c.addNames(dir, geminiFixed, nil)
 	_, own := os.Lstat(filepath.Join(dir, ".env"))

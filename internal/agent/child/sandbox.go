@@ -48,6 +48,8 @@ type Client struct {
 	Logins []Login
 	Read   []string // further files and directories to read
 	Hosts  []string // that the client itself reaches, as package allow reads them
+
+	refused error // why there is no boundary for it
 }
 
 // Enclosed is a client inside of the boundary.
@@ -64,6 +66,9 @@ type Enclosed struct {
 func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	if !s.Held() {
 		return Enclosed{Env: c.Env}, nil
+	}
+	if c.refused != nil {
+		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, c.refused)
 	}
 	values := ParseEnviron(c.Env)
 	targets, err := allow.Expand(slices.Concat(c.Hosts, s.Network), func(name string) (string, bool) { v, ok := values[name]; return v, ok })

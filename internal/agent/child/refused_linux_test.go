@@ -1,0 +1,52 @@
+package child_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+)
+
+// A variable that names the directory of a client must name it wherever the worker runs. Nothing is made before that.
+func TestADirectoryThatIsNotAbsoluteIsRefused(t *testing.T) {
+	s := child.Sandbox{Box: openBox(t)}
+	for name, tt := range map[string]struct {
+		add             func(*child.Client, map[string]string)
+		variable, value string
+		made            string // below the home; empty: it is refused
+	}{
+		"of Claude Code":             {(*child.Client).AddClaude, "CLAUDE_CONFIG_DIR", "conf", ""},
+		"of Codex, by a tilde":       {(*child.Client).AddCodex, "CODEX_HOME", "~/conf", ""},
+		"of opencode":                {(*child.Client).AddOpencode, "XDG_DATA_HOME", "./conf", ""},
+		"the settings of opencode":   {(*child.Client).AddOpencode, "OPENCODE_CONFIG", "opencode.json", ""},
+		"of pi":                      {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "conf", ""},
+		"the sessions of pi":         {(*child.Client).AddPi, "PI_CODING_AGENT_SESSION_DIR", "conf", ""},
+		"of pi, by a user's name":    {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "~user/conf", ""},
+		"the home":                   {(*child.Client).AddGemini, "HOME", "home", ""},
+		"of pi, by a tilde":          {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "~/conf", "conf/sessions"},
+		"sessions of pi, by a tilde": {(*child.Client).AddPi, "PI_CODING_AGENT_SESSION_DIR", "~/conf", "conf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			home := t.TempDir()
+			c := child.Client{Argv: []string{"/bin/true"}, Env: []string{"PATH=/usr/bin", "HOME=" + home, tt.variable + "=" + tt.value}}
+			tt.add(&c, child.ParseEnviron(c.Env))
+			_, err := s.Enclose(c, agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite})
+			want := agent.ErrUnavailable.Error() + ": " + tt.variable + "=" + tt.value + " is not an absolute path: set it to one"
+			switch info, missing := os.Stat(filepath.Join(home, tt.made)); {
+			case tt.made == "" && (!errors.Is(err, agent.ErrUnavailable) || err.Error() != want):
+				t.Errorf("got %v, want %s", err, want)
+			case tt.made != "" && (err != nil || missing != nil || !info.IsDir()):
+				t.Errorf("got %v, %v", err, missing)
+			}
+			for _, dir := range []string{".", home} {
+				if left, err := os.ReadDir(dir); err != nil || len(left) > 0 && (dir == "." || tt.made == "") {
+					t.Errorf("made in %s: %v, %v", dir, left, err)
+				}
+			}
+		})
+	}
+}
