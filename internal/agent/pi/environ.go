@@ -57,7 +57,7 @@ func (a *adapter) piEnviron(o agent.Options) []string {
 	theirs := child.ParseEnviron(o.Env)
 	if a.Trust == TrustNobody {
 		extra["PI_OFFLINE"] = "1" // otherwise it fetches programs and lists of models
-		extra[sessionsVariable] = cmp.Or(ours[sessionsVariable], sessionsDir(o.Dir, ours, theirs))
+		extra[sessionsVariable] = sessionsDir(o.Dir, ours, theirs)
 	}
 	maps.Copy(extra, theirs)
 	return child.BuildEnviron(ours, slices.Concat(passedNames, a.Allow), passedPrefixes, extra)
@@ -66,16 +66,15 @@ func (a *adapter) piEnviron(o agent.Options) []string {
 // sessionsDir returns the directory in which pi keeps the sessions of a working
 // directory. It is set explicitly, because the settings of a project can name
 // another place even if nothing of the project is trusted. A place within the
-// checkout would make the transcript part of its changes.
+// checkout would make the transcript part of its changes. Where the user names a
+// directory for all sessions, this is one in it: a box shows no others.
 func sessionsDir(dir string, ours, theirs map[string]string) string {
 	value := func(name string) string { return cmp.Or(theirs[name], ours[name]) }
 	home := cmp.Or(value(homeVariable), "~/.pi/agent")
-	if rest, ok := strings.CutPrefix(home, "~/"); ok {
-		home = filepath.Join(value("HOME"), rest)
-	}
+	sessions := child.ExpandHome(cmp.Or(ours[sessionsVariable], filepath.Join(home, "sessions")), value("HOME"))
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
 	name := strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(dir, "/"))
-	return filepath.Join(home, "sessions", "--"+name+"--")
+	return filepath.Join(sessions, "--"+name+"--")
 }

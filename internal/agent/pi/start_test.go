@@ -210,7 +210,8 @@ func TestWhereSessionsAre(t *testing.T) {
 		environ []string
 		want    string
 	}{
-		"named":                     {[]string{"PI_CODING_AGENT_SESSION_DIR=/s"}, "/s"},
+		"named":                     {[]string{"PI_CODING_AGENT_SESSION_DIR=/s"}, "/s/--DIR--"},
+		"named, from the home":      {[]string{"PI_CODING_AGENT_SESSION_DIR=~/s"}, "HOME/s/--DIR--"},
 		"in pi's home":              {nil, "HOME/.pi/agent/sessions/--DIR--"},
 		"in another, from the home": {[]string{"PI_CODING_AGENT_DIR=~/x"}, "HOME/x/sessions/--DIR--"},
 	} {
