@@ -36,6 +36,7 @@ type fakeActivities struct {
 	rivals    map[int][]activities.ProposeResult // of several attempts, in turn
 	failing   map[int]bool                       // attempts whose checks fail
 	during    func(activities.Call)              // what happens during each call of a developer
+	back      bool                               // a lost proposal is found again
 	loseAt    int                                // the application that finds the record empty; 0: none
 
 	ahead  func(activities.Header) bool // the record knows more than the workflow
@@ -180,6 +181,9 @@ func (w *fakeActivities) Propose(_ context.Context, c activities.Call) (activiti
 	defer w.mu.Unlock()
 	if err := w.brief(c); err != nil {
 		return activities.ProposeResult{}, err
+	}
+	if c.Lost != nil && w.back {
+		return activities.ProposeResult{Raw: c.Lost.Raw, Summary: c.Lost.Summary, Proposal: c.Lost}, nil
 	}
 	answers := &w.answers
 	if c.Candidate > 0 {

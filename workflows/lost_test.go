@@ -1,13 +1,16 @@
 package workflows_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
 )
 
 // Findings D1 and H5: an artifact that is lost uses no fix and blames no
@@ -36,6 +39,40 @@ func TestLostPatchIsAQuestionAndNoFix(t *testing.T) {
 	last := w.calls[len(w.calls)-1]
 	if last.Lost == nil || last.Lost.Patch.Name != "one" || last.Iteration != 1 || last.Number != 2 {
 		t.Errorf("the last call is %s %d.%d, lost %+v", last.Phase, last.Iteration, last.Number, last.Lost)
+	}
+}
+
+// A person accepts one file and approves the part, which cannot be applied. Once it is mended, the same part is proposed
+// again, and the rest goes back as the person said.
+func TestAPartThatCouldNotBeAppliedIsProposedAgain(t *testing.T) {
+	for _, code := range []string{run.CodeRepository, run.CodeArtifact} {
+		t.Run(code, func(t *testing.T) {
+			w := &fakeActivities{
+				answers: []activities.ProposeResult{patch("whole"), patch("rest")}, back: true,
+				refuse: []*run.Problem{{Code: code, Message: "it is gone"}},
+			}
+			e := env(t, w)
+			e.RegisterDelayedCallback(func() {
+				a := query[run.Pending](t, e, workflows.PendingQuery).Approval
+				e.SignalWorkflow(workflows.ApprovalMessage, run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, Files: []string{"a"}, Reason: "no b"})
+				replies(t, e, []string{"mended"}, run.Approve, run.Approve, run.Approve)
+			}, time.Minute)
+			start(e, input(run.Always, 0))
+			if err := e.GetWorkflowError(); err != nil {
+				t.Fatal(err)
+			}
+			checkFold(t, w)
+			applied := []string{}
+			for _, in := range w.applied {
+				applied = append(applied, in.Summary)
+			}
+			if !slices.Equal(applied, []string{"part of whole", "rest"}) || len(w.parts) != 1 {
+				t.Errorf("applied %q; %d parts were made", applied, len(w.parts))
+			}
+			if last := w.calls[len(w.calls)-1]; last.Phase != run.Fix || w.state.Status != run.Completed {
+				t.Errorf("the last call is to %s, and the run is %s", last.Phase, w.state.Status)
+			}
+		})
 	}
 }
 

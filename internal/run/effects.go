@@ -59,7 +59,7 @@ func (s *Snapshot) completePhase(p PhaseCompleted) {
 		s.Problem = Problem{}
 	}
 	if s.Next.Do == Work {
-		s.Lost = nil
+		s.Lost, s.Part = nil, nil
 	}
 	if phase != Ask {
 		s.State.LastError = nil
@@ -88,9 +88,12 @@ func (s *Snapshot) completePhase(p PhaseCompleted) {
 func (s *Snapshot) failPhase(p PhaseFailed) {
 	s.addUsage(p.Usage)
 	s.State.LastError = &p.Error
-	s.Problem, s.Part = Problem{}, nil
+	s.Problem = Problem{}
 	if s.Next.Do == Work {
 		s.Lost = nil
+	}
+	if s.Lost == nil {
+		s.Part = nil
 	}
 	phase := s.Phase()
 	switch {

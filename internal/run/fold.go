@@ -86,13 +86,14 @@ func (s *Snapshot) admitsEvent(t EventType) bool {
 // asks for a tool while an agent works, and for a patch at the gate. A phase ends
 // with a result that its work can have, or with the outcome that the events
 // before have set. The work of a phase that owes a part of a patch ends in that
-// part. The planner's phase starts with the baseline where one is due.
+// part. The work of a phase that lost its proposal may end in that proposal again,
+// also where it is a part. The planner's phase starts with the baseline where one is due.
 func (s *Snapshot) fitsStep(p Payload) bool {
 	switch p := p.(type) {
 	case PhaseStarted:
 		return (p.Baseline != nil) == s.NeedsBaseline()
 	case PatchProduced:
-		return p.PartOf == s.partDue()
+		return p.PartOf == s.partDue() || s.isLost(p.Proposal)
 	case ApprovalRequested:
 		return (p.Permission != nil) == (s.Next.Do == Work) && s.partDue() == ""
 	case PhaseCompleted:
@@ -139,6 +140,9 @@ func (s *Snapshot) foldEvent(e Event) {
 	case PhaseFailed:
 		s.failPhase(p)
 	case PatchProduced:
+		if p.PartOf == "" {
+			s.Part = nil
+		}
 		s.Proposal, s.Rivals, s.Lost = &p.Proposal, p.Rivals, nil
 		if p.Candidate > 0 { // the patch of a fix has no candidate
 			s.Chosen = p.Candidate
@@ -202,15 +206,21 @@ const CodeAhead = "RECORD_AHEAD"
 
 // loseProposal drops the proposal if the problem is a missing or altered artifact
 // or a defect of the repository. It reports whether it dropped the proposal. The
-// phase that made the proposal starts again after a question.
+// phase that made the proposal starts again after a question. The part stays, for it
+// says what follows the proposal if that is found again.
 func (s *Snapshot) loseProposal(p Problem) bool {
 	if p.Code != CodeArtifact && p.Code != CodeRepository || !s.Since(RulesAsked) {
 		return false
 	}
-	s.Lost, s.Proposal, s.Rivals, s.Part = s.Proposal, nil, nil, nil
+	s.Lost, s.Proposal, s.Rivals = s.Proposal, nil, nil
 	s.Problem, s.State.LastError = p, &p
 	s.closePhase(noOutcome, Step{})
 	return true
+}
+
+// isLost reports whether the proposal is the one that was lost.
+func (s *Snapshot) isLost(p Proposal) bool {
+	return s.Lost != nil && p.PartOf == s.Lost.PartOf && p.Patch.Digest == s.Lost.Patch.Digest
 }
 
 // LostQuestion returns the question about a lost proposal; nil if none was lost.

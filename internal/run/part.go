@@ -74,8 +74,9 @@ func (p Part) guidance() string {
 }
 
 // partDue returns the digest of the patch whose accepted part is to be proposed next; empty: none is.
+// A part that was proposed and lost is not made again: it is found, or the provider is called.
 func (s *Snapshot) partDue() Digest {
-	if s.Part == nil || s.Next.Do != Work {
+	if s.Part == nil || s.Lost != nil || s.Next.Do != Work {
 		return ""
 	}
 	return s.Part.Of.Patch.Digest
