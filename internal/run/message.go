@@ -113,12 +113,12 @@ func (s *Snapshot) CheckReply(r Reply) error {
 		return errors.New("a retry carries no text: answer with one or the other")
 	case r.Retry && !s.questionKind().Repeats():
 		return errors.New("nothing failed that could be repeated: answer the question")
+	case len(r.Render()) > MaxTextBytes || len(r.By) > maxNameBytes:
+		return ErrTooLong
 	case r.Retry:
 		return nil
 	case strings.TrimSpace(r.Text) == "" && len(r.Values) == 0:
 		return ErrEmpty
-	case len(r.Render()) > MaxTextBytes || len(r.By) > maxNameBytes:
-		return ErrTooLong
 	}
 	if s.WantsFix(r) && len(strings.TrimSpace(r.Text)) == len(FixWord) && len(r.Values) == 0 {
 		return fmt.Errorf("say after %q what to change", FixWord)

@@ -23,6 +23,8 @@ func (s *Snapshot) CheckDecision(d run.Decision) error {
 		return errors.New("an approval cannot be final: only a rejection ends the turn")
 	case d.Session && d.Decision != run.Approve:
 		return errors.New("only an approval can hold for the session")
+	case len(d.Files) > 0:
+		return errors.New("only a patch has files to accept")
 	case len(d.Reason) > run.MaxTextBytes || len(d.By) > maxTitle:
 		return run.ErrTooLong
 	}

@@ -259,6 +259,7 @@ func TestAPersonDecides(t *testing.T) {
 		{}, {ApprovalID: first.ApprovalID}, {ApprovalID: "apr-1-0", Decision: run.Approve},
 		{ApprovalID: first.ApprovalID, Decision: run.Approve, Final: true}, {ApprovalID: first.ApprovalID, Decision: run.Reject, Session: true},
 		{ApprovalID: first.ApprovalID, Decision: run.Reject, Reason: strings.Repeat("x", run.MaxTextBytes+1)},
+		{ApprovalID: first.ApprovalID, Decision: run.Approve, Files: []string{"a.go"}},
 	} {
 		l.refuse(session.Decided{Decision: bad})
 	}
