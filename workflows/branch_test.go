@@ -89,3 +89,54 @@ func TestWhatTheRepositoryLacksIsAsked(t *testing.T) {
 		})
 	}
 }
+
+// The branch was put back before the checks, and the evaluation does not end with a verdict: an event tells of it once.
+func TestABranchThatWasMovedIsToldHoweverTheEvaluationEnds(t *testing.T) {
+	over := activities.Judgement{Halt: &activities.Halt{Exhausted: true}}
+	for name, tc := range map[string]struct {
+		judged   []activities.Judgement
+		judgeErr []error
+		told     run.EventType
+	}{
+		"the evaluator fails":   {nil, []error{errAuth}, run.PhaseFailedEvent},
+		"its budget is used up": {[]activities.Judgement{over, pass}, nil, run.PhaseFailedEvent},
+		"it judges":             {nil, nil, run.EvaluationPassedEvent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			moved := pass
+			moved.Restored = &run.Restored{From: "dddd", To: "c1", Was: "it was moved"}
+			w := &fakeActivities{verdicts: []activities.Judgement{moved, pass}, judged: tc.judged, judgeErr: tc.judgeErr}
+			in := input(run.Never, 0)
+			in.Providers.Evaluator, in.MaxTokens = "replay:x", 100
+			e := env(t, w)
+			replies(t, e, []string{"1000"})
+			start(e, in)
+			if err := e.GetWorkflowError(); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.toldRestored(); !slices.Equal(got, []run.EventType{tc.told}) {
+				t.Errorf("told by %v, want %s", got, tc.told)
+			}
+			if s, err := run.Fold(w.events); err != nil || s.Restored == nil || *s.Restored != *moved.Restored {
+				t.Errorf("the run knows %+v, %v", s.Restored, err)
+			}
+		})
+	}
+}
+
+// toldRestored returns the types of the events of evaluations that tell of a branch that was moved.
+func (w *fakeActivities) toldRestored() (types []run.EventType) {
+	for _, e := range w.events {
+		var r *run.Restored
+		switch p := e.Payload.(type) {
+		case run.PhaseFailed:
+			r = p.Restored
+		case run.EvaluationPassed:
+			r = p.Restored
+		}
+		if r != nil {
+			types = append(types, e.Type)
+		}
+	}
+	return types
+}

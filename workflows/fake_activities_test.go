@@ -278,9 +278,7 @@ func (w *fakeActivities) Judge(_ context.Context, in activities.JudgeInput) (act
 	if err := w.brief(in.Call); err != nil {
 		return activities.Judgement{}, err
 	}
-	if len(w.judgeErr) > 0 {
-		err := w.judgeErr[0]
-		w.judgeErr = w.judgeErr[1:]
+	if err := take(&w.judgeErr); err != nil {
 		return activities.Judgement{}, err
 	}
 	return next(&w.judged, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil

@@ -24,9 +24,12 @@ var acts *activities.Activities
 // turn, which is a defect of this program. The panic blocks the workflow task, and with it the run,
 // until a mended worker takes over. Nothing is lost.
 func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
-	e := r.s.Event(workflow.Now(ctx), p)
+	e, did := r.s.Event(workflow.Now(ctx), p), r.s.Next.Do
 	if err := r.s.Apply(e); err != nil {
 		panic(err)
+	}
+	if did == run.Work && e.Type != run.ApprovalRequestedEvent { // the work has ended
+		r.untold = untold{}
 	}
 	r.events = append(r.events, e)
 	r.chains = append(r.chains, r.s.Chain)

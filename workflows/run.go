@@ -89,6 +89,7 @@ type runner struct {
 	drains   []func()      // handle the buffered signals
 	refused  []run.RefusedSignal
 	notices  []workflow.Future // the starts of the workflows of notices
+	untold   untold
 
 	root      workflow.Context // context of the run; ends when the run is canceled
 	dispute   *dispute         // open dispute about the record; nil: none

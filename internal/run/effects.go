@@ -87,6 +87,7 @@ func (s *Snapshot) completePhase(p PhaseCompleted) {
 
 func (s *Snapshot) failPhase(p PhaseFailed) {
 	s.addUsage(p.Usage)
+	s.recordRestored(p.Restored)
 	s.State.LastError = &p.Error
 	s.Problem = Problem{}
 	if s.Next.Do == Work {

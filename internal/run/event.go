@@ -200,13 +200,16 @@ type (
 		Retries  []Retry   `json:"retries,omitempty"`
 	}
 	// PhaseFailed closes a phase that gave nothing usable. Question is the question
-	// that a person is then asked. Without a question a fix follows.
+	// that a person is then asked. Without a question a fix follows. Restored is set
+	// if something other than the run had moved the branch before the checks or while
+	// they ran, and the evaluation came to no end after them.
 	PhaseFailed struct {
 		Error    Problem   `json:"error"`
 		Artifact *Ref      `json:"artifact,omitempty"`
 		Question *Question `json:"question,omitempty"`
 		Usage    *Usage    `json:"usage,omitempty"`
 		Retries  []Retry   `json:"retries,omitempty"`
+		Restored *Restored `json:"restored,omitempty"`
 	}
 	// PatchProduced carries a patch that has not been applied. After a contest the
 	// patch is the first in rank, Candidate is the number of its candidate, and
