@@ -127,9 +127,15 @@ func (r *runner) emitAnswer(ctx workflow.Context, out activities.ProposeResult) 
 	return nil
 }
 
+// calling is satisfied by a pointer to the input of an activity that calls a provider.
+type calling[In any] interface {
+	headed[In]
+	Artifact(suffix string) string
+}
+
 // callProvider runs an activity that calls a provider. At a usage limit it waits until the limit ends
 // and calls again. It returns a *halted if the call cannot answer for another reason.
-func callProvider[In any, Out activities.Answer, P headed[In]](
+func callProvider[In any, Out activities.Answer, P calling[In]](
 	ctx workflow.Context, r *runner, activity func(context.Context, In) (Out, error), in In,
 ) (Out, error) {
 	for {
@@ -138,6 +144,7 @@ func callProvider[In any, Out activities.Answer, P headed[In]](
 			return none, &halted{Halt: activities.Halt{Exhausted: true}}
 		}
 		out, err := runActivity[In, Out, P](ctx, r, activity, in)
+		r.untold.keepUsage(P(&in).Artifact("usage"), out, err)
 		h, used := out.Halted()
 		switch {
 		case err != nil || h == nil:
@@ -259,6 +266,9 @@ func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, be
 // spentOn returns the usage of the call that ended in err, and the errors that came before. Both are
 // zero if they are not known.
 func spentOn(err error) (used run.Usage, before []run.Retry) {
+	if end, ok := errors.AsType[*temporal.CanceledError](err); ok && end.HasDetails() {
+		_ = end.Details(&used)
+	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
 		if app.Details(&used, &before) != nil { // details of an older worker, or of another kind
 			before = nil

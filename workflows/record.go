@@ -29,7 +29,7 @@ func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
 		panic(err)
 	}
 	if did == run.Work && e.Type != run.ApprovalRequestedEvent { // the work has ended
-		r.untold = untold{}
+		r.untold = Untold{}
 	}
 	r.events = append(r.events, e)
 	r.chains = append(r.chains, r.s.Chain)

@@ -23,6 +23,8 @@ type RunInput struct {
 	Snapshot *run.Snapshot `json:"snapshot,omitempty"`
 	// Refused are the latest signals that the executions before this one have not taken. No event tells of them.
 	Refused []run.RefusedSignal `json:"refused,omitempty"`
+	// Untold is what no event of the executions before this one tells.
+	Untold Untold `json:"untold,omitzero"`
 }
 
 // RunResult describes how a run ended. The error of a failed run carries it in its details. The
@@ -64,7 +66,7 @@ func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 				r.cancelRun(ctx)
 				continue
 			}
-			return RunResult{}, workflow.NewContinueAsNewError(ctx, Run, RunInput{Snapshot: r.s, Refused: r.refused})
+			return RunResult{}, workflow.NewContinueAsNewError(ctx, Run, RunInput{Snapshot: r.s, Refused: r.refused, Untold: r.untold})
 		}
 		if err := r.doStep(ctx); temporal.IsCanceledError(err) {
 			r.cancelRun(ctx)
@@ -89,7 +91,7 @@ type runner struct {
 	drains   []func()      // handle the buffered signals
 	refused  []run.RefusedSignal
 	notices  []workflow.Future // the starts of the workflows of notices
-	untold   untold
+	untold   Untold
 
 	root      workflow.Context // context of the run; ends when the run is canceled
 	dispute   *dispute         // open dispute about the record; nil: none
@@ -112,7 +114,7 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 	if err := s.Input.Validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{s: s, origin: s.Chain, recorded: s.Seq, refused: in.Refused, root: ctx}
+	r := &runner{s: s, origin: s.Chain, recorded: s.Seq, refused: in.Refused, untold: in.Untold, root: ctx}
 	r.log = log.With(workflow.GetLogger(ctx), "runId", s.Input.RunID)
 	if err := r.registerHandlers(ctx); err != nil {
 		return nil, err
@@ -177,13 +179,13 @@ func (r *runner) finishRun(ctx workflow.Context) error {
 	return nil
 }
 
-// endRun removes the worktree and records the end. A run whose record says that it is over, and whose
+// endRun removes the worktree and records the end, with the usage of calls that ended without an event of their own. A run whose record says that it is over, and whose
 // workflow is closed, leaves nothing else behind. A cancellation does not interrupt endRun.
 func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	r.stopContest(ctx)
-	r.emitEvent(ctx, p)
+	r.emitEvent(ctx, r.untold.addTo(p))
 	if err := r.cleanUp(ctx); err != nil {
 		r.log.Error("workspace left behind", "error", err)
 	}

@@ -1,9 +1,54 @@
 package workflows
 
-import "github.com/ratchet-dev/ratchet/internal/run"
+import (
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
 
-// untold is what the work under way knows and no event tells yet. The event that ends the work tells it.
-type untold struct {
+// Untold is what the work under way knows and no event tells yet. The event that ends the work tells it. A run that ends
+// before that tells the usage at its end.
+type Untold struct {
+	// Used is the usage of each call of the work, by the name of its artifacts: made again, the same call tells the sum.
+	Used map[string]run.Usage `json:"used,omitempty"`
 	// Restored says how the branch was moved before the checks or while they ran; nil: it was not.
-	Restored *run.Restored
+	Restored *run.Restored `json:"restored,omitempty"`
+}
+
+// keepUsage keeps the usage that a call has told, by an answer, a halt or an error.
+func (u *Untold) keepUsage(call string, out activities.Answer, err error) {
+	_, used := out.Halted()
+	spent, _ := spentOn(err)
+	if used = used.Most(spent); used == (run.Usage{}) {
+		return
+	}
+	if u.Used == nil {
+		u.Used = map[string]run.Usage{}
+	}
+	u.Used[call] = u.Used[call].Most(used)
+}
+
+// usage returns the usage of all calls of the work; nil if none is known.
+func (u Untold) usage() *run.Usage {
+	var sum run.Usage
+	//workflowcheck:ignore // the sum is the same in any order
+	for _, used := range u.Used {
+		sum = sum.Add(used)
+	}
+	if sum == (run.Usage{}) {
+		return nil
+	}
+	return &sum
+}
+
+// addTo returns the end of a run, with the usage that no event tells yet.
+func (u Untold) addTo(end run.Payload) run.Payload {
+	switch p := end.(type) {
+	case run.RunFailed:
+		p.Usage = u.usage()
+		return p
+	case run.RunCanceled:
+		p.Usage = u.usage()
+		return p
+	}
+	return end
 }

@@ -127,6 +127,14 @@ func (u Usage) Sub(v Usage) Usage {
 	}
 }
 
+// Most returns the larger of both, number by number: two counts of the same calls, the later of which is the larger one.
+func (u Usage) Most(v Usage) Usage {
+	return Usage{
+		InputTokens: max(u.InputTokens, v.InputTokens), OutputTokens: max(u.OutputTokens, v.OutputTokens),
+		TotalTokens: max(u.TotalTokens, v.TotalTokens), Cost: max(u.Cost, v.Cost),
+	}
+}
+
 // Stat sums up a diff.
 type Stat struct {
 	Files   int `json:"files"`
@@ -313,14 +321,17 @@ type (
 		Commits  int       `json:"commits"`
 		Restored *Restored `json:"restored,omitempty"`
 	}
-	// RunFailed ends the run without success.
+	// RunFailed ends the run without success. Usage is that of the calls that no event
+	// before it counts: they waited for a person, or were canceled.
 	RunFailed struct {
 		Error Problem `json:"error"`
+		Usage *Usage  `json:"usage,omitempty"`
 	}
-	// RunCanceled ends the run by a decision or a policy.
+	// RunCanceled ends the run by a decision or a policy. Usage is as in RunFailed.
 	RunCanceled struct {
 		Reason string `json:"reason"`
 		By     string `json:"by,omitempty"`
+		Usage  *Usage `json:"usage,omitempty"`
 	}
 )
 

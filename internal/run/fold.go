@@ -189,9 +189,11 @@ func (s *Snapshot) foldEvent(e Event) {
 		s.recordRestored(p.Restored)
 		s.endRun(Completed)
 	case RunFailed:
+		s.addUsage(p.Usage)
 		s.State.LastError = &p.Error
 		s.endRun(Failed)
 	case RunCanceled:
+		s.addUsage(p.Usage)
 		s.endRun(Canceled)
 	}
 }
