@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -50,7 +51,8 @@ type meta struct {
 func (a *Activities) callProvider(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (_ reply, err error) {
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "writes the record"})
 	defer stop()
-	defer func() { err = a.tellSpent(c, err) }()
+	var seen usageSeen
+	defer func(ctx context.Context) { err = a.tellUsed(ctx, c, seen.load(), err) }(ctx)
 	onDisk, err := a.beginEntry(ctx, c.Header)
 	if err != nil {
 		return reply{}, err
@@ -94,10 +96,14 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	ctx, stopCall := endure(ctx)
 	defer stopCall()
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
+		seen.store(pr.Used)
 		show(report.Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail), Used: pr.Used, Steers: pr.Steers})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
 	if r, err := a.haltOf(dir, c, text, usageOf(resp), err); r.halt != nil || err != nil {
+		if r.halt != nil && !r.halt.Exhausted { // an agent that waits tells its usage at its end
+			r.usage = r.usage.Most(seen.load())
+		}
 		return r, err
 	}
 	if err != nil {
@@ -106,6 +112,18 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	failpoint.Hit("call.answered")
 	found := p.Capabilities().Edits && begun < maxPaid // an agent's note holds the answer for the next attempt
 	return a.keepAnswer(dir, c, text, resp, found)
+}
+
+// usageSeen is the usage of a call that its provider has told of while it works. The zero value is none.
+type usageSeen struct{ last atomic.Pointer[run.Usage] }
+
+func (u *usageSeen) store(used run.Usage) { u.last.Store(&used) }
+
+func (u *usageSeen) load() run.Usage {
+	if used := u.last.Load(); used != nil {
+		return *used
+	}
+	return run.Usage{}
 }
 
 // lendWork returns the resources and permissions that the call gives to its provider.
@@ -208,8 +226,8 @@ func usageOf(resp provider.Response) run.Usage {
 }
 
 // haltOf returns the halt of a call that ended without an answer and has not failed; none for any other call. It keeps
-// the text of a call that was cut off. A call that waits for a usage limit tells no usage: made again, it finds on disk
-// what came before. So does one that waits for a permission, whose usage counts only where it is not made again.
+// the text of a call that was cut off. The usage is that of all attempts so far. Of a call that waits for a usage limit or a
+// permission it counts only where the call is not made again: made again, it finds on disk what came before.
 func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, used run.Usage, cause error) (reply, error) {
 	if s, ok := errors.AsType[*provider.Suspended](cause); ok {
 		h, err := a.haltForPermission(dir, c, s)
@@ -219,21 +237,17 @@ func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, used run.Usage
 		return reply{halt: h, usage: failedUsage(dir, c)}, err // the agent still waits: after an error the next attempt meets the same request
 	}
 	h, all := &Halt{}, used.Add(failedUsage(dir, c)) // with the usage of this attempt, which is not kept yet
-	var r reply
 	l, limited := errors.AsType[*failure.Limited](cause)
 	if limited {
 		until := earlierOf(l.Until, time.Now().Add(maxLimit)).UTC()
 		h.Limited = &run.Limited{Until: until, Provider: c.Provider, Reason: report.Summary(a.redact.String(l.Cause.Message))}
-	} else if _, h.Exhausted = errors.AsType[*provider.Exhausted](cause); h.Exhausted {
-		r.usage = all
-	} else {
+	} else if _, h.Exhausted = errors.AsType[*provider.Exhausted](cause); !h.Exhausted {
 		return reply{}, nil
 	}
 	if err := keepHalt(dir, c, text, used, h); err != nil {
 		return reply{}, unkeptError("the call was cut off, and what came before", err, all, failedRetries(dir, c, maxPaid))
 	}
-	r.halt = h
-	return r, nil
+	return reply{halt: h, usage: all}, nil
 }
 
 // keepHalt keeps the text and the usage of a call that was cut off, and settles the call.

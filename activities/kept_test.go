@@ -87,7 +87,7 @@ func TestPatchHasOneNameAnIteration(t *testing.T) {
 	}
 }
 
-// A usage limit, or a permission, does not end a call: the answer tells what all of it has used, once.
+// A usage limit, or a permission, does not end a call: each halt tells what all of it has used so far, and so does the answer.
 func TestUsageBeforeAHaltIsToldByTheAnswer(t *testing.T) {
 	s := newFixture(t)
 	limit := func() error {
@@ -103,12 +103,13 @@ func TestUsageBeforeAHaltIsToldByTheAnswer(t *testing.T) {
 	s.provider.responds(provider.Response{RawText: result("type: NOOP\nreason: done"), FinishReason: provider.Stop, Usage: &run.Usage{TotalTokens: 100}}, nil)
 	c := s.call(run.Execute)
 	callFailure(t, s, c)
-	for range 8 {
-		if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || out.Halt.Limited == nil || out.Usage != (run.Usage{}) {
-			t.Errorf("at the limit: %+v, usage %+v", out.Halt, out.Usage)
+	for n := range 8 {
+		out := must[activities.ProposeResult](s, s.acts.Propose, c)
+		if want := int64(1 + 10*min(n+1, 7)); out.Halt == nil || out.Halt.Limited == nil || out.Usage.TotalTokens != want {
+			t.Errorf("at the limit: %+v, usage %+v, want %d", out.Halt, out.Usage, want)
 		}
 	}
-	if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || out.Halt.Permission == nil {
+	if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || out.Halt.Permission == nil || out.Usage.TotalTokens != 71 {
 		t.Errorf("%+v", out)
 	}
 	if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Usage.TotalTokens != 171 {

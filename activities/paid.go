@@ -49,6 +49,26 @@ func unkeptError(what string, cause error, used run.Usage, before []run.Retry) e
 	return temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), cause, used, before)
 }
 
+// tellUsed is tellSpent for an attempt that the provider has told of as far as seen. Where the engine asked for its end, the
+// error is a cancellation that carries what all attempts have used: nobody makes the call again.
+func (a *Activities) tellUsed(ctx context.Context, c Call, seen run.Usage, err error) error {
+	stopped := errors.Is(err, context.Canceled) || temporal.IsCanceledError(err)
+	if !stopped || !temporal.IsCanceledError(context.Cause(ctx)) { // an end of the worker is no cancellation
+		return a.tellSpent(c, err)
+	}
+	return temporal.NewCanceledError(a.usedFor(c).Most(seen))
+}
+
+// usedFor returns what all attempts at a call have used, as it is on disk.
+func (a *Activities) usedFor(c Call) run.Usage {
+	dir := a.runs.Run(c.RunID)
+	if r, lost := findAnswer(dir, c); lost == nil {
+		return r.usage
+	}
+	note, _ := a.runs.Slot(c.RunID, c.Slot).Note() // of an agent; it may hold the answer of a worker that died then
+	return failedUsage(dir, c).Add(session.AnswerUsage(note, providerRequest(c, "", "", nil)))
+}
+
 // tellSpent adds to the error of a call what its attempts were paid, as it is on disk. An error that has details tells
 // it already.
 func (a *Activities) tellSpent(c Call, err error) error {
@@ -56,18 +76,22 @@ func (a *Activities) tellSpent(c Call, err error) error {
 		return err
 	}
 	dir := a.runs.Run(c.RunID)
+	retries := failedRetries(dir, c, maxPaid)
 	if r, lost := findAnswer(dir, c); lost == nil {
-		return addSpent(err, r.usage, r.retries)
+		retries = r.retries
 	}
-	note, _ := a.runs.Slot(c.RunID, c.Slot).Note() // of an agent; it may hold the answer of a worker that died then
-	used := failedUsage(dir, c).Add(session.AnswerUsage(note, providerRequest(c, "", "", nil)))
-	return addSpent(err, used, failedRetries(dir, c, maxPaid))
+	return addSpent(err, a.usedFor(c), retries)
 }
 
 // addSpent adds to the error of an activity what answers before it were paid. The phase then begins another call, which
 // does not find them. An error that is tried again tells it, too: it can be the last that the engine tries.
 func addSpent(err error, used run.Usage, before []run.Retry) error {
 	makePermanent(&err)
+	if end, ok := errors.AsType[*temporal.CanceledError](err); ok && end.HasDetails() {
+		var last run.Usage
+		_ = end.Details(&last) // see tellUsed
+		return temporal.NewCanceledError(used.Add(last))
+	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
 	case !ok && (err == nil || errors.Is(err, context.Canceled) || temporal.IsCanceledError(err)):
