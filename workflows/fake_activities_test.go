@@ -43,8 +43,8 @@ type fakeActivities struct {
 	doubts bool                         // the record is never what the workflow says
 	over   bool                         // a person let the workflow's events replace others
 
-	prepareErr, checkErr, applyErr, branchErr, baselineErr []error // of the first of each
-	restored                                               *run.Restored
+	prepareErr, checkErr, applyErr, branchErr, baselineErr, partErr []error // of the first of each
+	restored                                                        *run.Restored
 
 	events         []run.Event
 	state          run.State
@@ -207,6 +207,9 @@ func (w *fakeActivities) TakePart(_ context.Context, in activities.PartInput) (a
 		return activities.PartResult{}, err
 	}
 	w.parts = append(w.parts, in)
+	if err := take(&w.partErr); err != nil {
+		return activities.PartResult{}, err
+	}
 	if problem := next(&w.unfit, nil); problem != nil {
 		return activities.PartResult{Refusal: problem}, nil
 	}

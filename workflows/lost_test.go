@@ -76,6 +76,39 @@ func TestAPartThatCouldNotBeAppliedIsProposedAgain(t *testing.T) {
 	}
 }
 
+// A part that cannot be taken is not taken again after the answer: the question says that the developer is called.
+func TestTheQuestionAboutAPartSaysWhatFollows(t *testing.T) {
+	for name, w := range map[string]*fakeActivities{
+		"it cannot stand alone": {unfit: []*run.Problem{{Code: activities.PartError, Message: "no such file"}}},
+		"it cannot be taken":    {partErr: []error{errRepository("an object is missing")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.answers = []activities.ProposeResult{patch("whole"), patch("another")}
+			e := env(t, w)
+			var asked run.Pending
+			e.RegisterDelayedCallback(func() {
+				a := query[run.Pending](t, e, workflows.PendingQuery).Approval
+				e.SignalWorkflow(workflows.ApprovalMessage, run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, Files: []string{"a"}})
+			}, time.Minute)
+			e.RegisterDelayedCallback(func() {
+				asked = query[run.Pending](t, e, workflows.PendingQuery)
+				replies(t, e, []string{"mended"}, run.Approve)
+			}, 2*time.Minute)
+			start(e, input(run.Always, 0))
+			if err := e.GetWorkflowError(); err != nil {
+				t.Fatal(err)
+			}
+			checkFold(t, w)
+			if q := asked.Question; q == nil || !strings.Contains(q.NeededInput[0], "calls the developer again") || !strings.Contains(q.Question.Question, "accepted files") {
+				t.Errorf("asked %+v", q)
+			}
+			if len(w.parts) != 1 || len(w.applied) != 1 || w.applied[0].Summary != "another" {
+				t.Errorf("%d parts were taken, applied %+v", len(w.parts), w.applied)
+			}
+		})
+	}
+}
+
 func TestLostArtifactOfACallBlamesNoProvider(t *testing.T) {
 	w := &fakeActivities{planErr: []error{temporal.NewNonRetryableApplicationError("load plan: gone", activities.ArtifactError, nil)}}
 	e := env(t, w)

@@ -3,28 +3,41 @@ package workflows
 import (
 	"fmt"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // proposePart proposes the accepted part of a refused patch. No provider is called. A part that cannot
-// stand alone is put to a person.
+// stand alone, or cannot be taken, is put to a person. After the answer the provider is called, and the
+// part is not taken again. proposePart returns the error of a cancellation.
 func (r *runner) proposePart(ctx workflow.Context, part run.Part) error {
 	on := acting(ctx, fmt.Sprintf("Take %d files of %.12s", len(part.Files), part.Of.Patch.Digest))
 	out, err := runActivity(on, r, acts.TakePart, activities.PartInput{Call: r.nextCall(), Part: part, Gate: r.s.Gates})
 	switch {
+	case temporal.IsCanceledError(err):
+		return err
 	case err != nil:
-		return r.failPhase(ctx, err)
+		r.failPart(ctx, report.ProblemOf(err), "could not be taken", "mend what it says, and answer anything: that calls")
 	case out.Refusal != nil:
-		r.emitEvent(ctx, run.PhaseFailed{Error: *out.Refusal, Question: &run.Question{
-			Question:    fmt.Sprintf("The accepted files cannot stand alone: %s. Nothing was applied. How shall the run go on?", out.Refusal.Message),
-			Reason:      out.Refusal.Code,
-			NeededInput: []string{"any answer calls the " + string(r.s.Phase().Role()) + " again, with the answer in its prompt", "cancel the run to end it"},
-		}})
+		r.failPart(ctx, *out.Refusal, "cannot stand alone", "any answer calls")
 	default:
 		r.emitEvent(ctx, run.PatchProduced{Proposal: *out.Proposal})
 	}
 	return nil
+}
+
+// failPart ends the phase without the part, and asks a person.
+func (r *runner) failPart(ctx workflow.Context, p run.Problem, why, calls string) {
+	r.emitEvent(ctx, run.PhaseFailed{Error: p, Question: &run.Question{
+		Question: fmt.Sprintf("The accepted files %s: %s. Nothing was applied. How shall the run go on?", why, p.Message),
+		Reason:   p.Code,
+		NeededInput: []string{
+			fmt.Sprintf("%s the %s again, with the answer in its prompt; the accepted files are not taken again", calls, r.s.Phase().Role()),
+			"cancel the run to end it",
+		},
+	}})
 }
