@@ -33,6 +33,9 @@ func TakeDeliveries(t *testing.T, a agent.Adapter, o agent.Options, model *fakem
 	}
 }
 
+// lasting makes an answer last some seconds: a busy machine must come to what a test does during a turn.
+const lasting = "[[slow:12]]"
+
 // deliveries is a session that takes deliveries.
 type deliveries struct {
 	*testing.T
@@ -72,7 +75,7 @@ func (d *deliveries) prove(want delivery.Activity) {
 func (d *deliveries) deliver() string {
 	d.Helper()
 	from, marker := len(d.log.Events()), uuid.NewString()
-	turn, err := d.Deliver(d.Context(), agent.Delivery{Text: "result " + marker + fakemodel.Say("thanks") + "[[slow:2]]", Marker: marker})
+	turn, err := d.Deliver(d.Context(), agent.Delivery{Text: "result " + marker + fakemodel.Say("thanks") + lasting, Marker: marker})
 	if err != nil || turn == "" {
 		d.Fatalf("delivered to %q: %v", turn, err)
 	}
@@ -111,7 +114,7 @@ func (d *deliveries) refuse(what, turn string, want delivery.Refusal) {
 
 func (d *deliveries) meetsPerson() {
 	d.Helper()
-	d.log.Send(fakemodel.Say("to a person") + "[[slow:2]]")
+	d.log.Send(fakemodel.Say("to a person") + lasting)
 	d.refuse("beside a person's turn", "", delivery.Benign)
 	d.refuse("a steer", "turn", delivery.Benign)
 	Next[agent.Turn](d.log)
