@@ -99,7 +99,7 @@ func TestTheRunsAreCoveredWhereADirectoryHoldsThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := mkdir(t, runs, "work/own")
+	own := mkdir(t, runs, "part/own")
 	write(t, filepath.Join(own, "file"), "own\n", 0o600)
 	write(t, filepath.Join(runs, "engine.json"), "secret\n", 0o600)
 	write(t, filepath.Join(top, "tool"), "tool\n", 0o600)
@@ -107,7 +107,7 @@ func TestTheRunsAreCoveredWhereADirectoryHoldsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	look := func(top string) string {
-		return fmt.Sprintf("cat %[1]s/tool; cd %[1]s/state/.runs && find . | sort; cat work/own/file; true", top)
+		return fmt.Sprintf("cat %[1]s/tool; cd %[1]s/state/.runs && find . | sort; cat part/own/file; true", top)
 	}
 	for name, tt := range map[string]struct {
 		spec   box.Spec
@@ -115,8 +115,8 @@ func TestTheRunsAreCoveredWhereADirectoryHoldsThem(t *testing.T) {
 		want   string
 	}{
 		"no part of its own":            {box.Spec{Tree: tree, Read: []string{top}}, look(top), "tool\n.\n"},
-		"a part to read":                {box.Spec{Tree: tree, Read: []string{top, own}, Own: []string{own}}, look(top), "tool\n.\n./work\n./work/own\n./work/own/file\nown\n"},
-		"its tree":                      {box.Spec{Tree: own, Read: []string{top}}, look(top) + "; echo x > " + own + "/made && echo made", "tool\n.\n./work\n./work/own\n./work/own/.git\n./work/own/file\nown\nmade\n"},
+		"a part to read":                {box.Spec{Tree: tree, Read: []string{top, own}, Own: []string{own}}, look(top), "tool\n.\n./part\n./part/own\n./part/own/file\nown\n"},
+		"its tree":                      {box.Spec{Tree: own, Read: []string{top}}, look(top) + "; echo x > " + own + "/made && echo made; rm " + own + "/made", "tool\n.\n./part\n./part/own\n./part/own/.git\n./part/own/file\nown\nmade\n"},
 		"the directory, by a link":      {box.Spec{Tree: tree, Read: []string{linked}}, look(linked), "tool\n.\n"},
 		"the directory, to write":       {box.Spec{Tree: tree, Write: []string{top}}, look(top) + "; mv " + top + "/state/.runs " + top + "/x || echo stays", "tool\n.\nstays\n"},
 		"the directory, and one within": {box.Spec{Tree: tree, Read: []string{top, top + "/state"}}, look(top), "tool\n.\n"},
