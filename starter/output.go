@@ -1,11 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // output is the standard output of a command. It keeps the first error of a write: what prints line by line does not
@@ -36,4 +43,61 @@ func (o *output) unwritten() error {
 		return nil
 	}
 	return fmt.Errorf("the output is cut off: %w", o.first)
+}
+
+// screenOn returns the screen on which a command shows things to a person.
+func (c *cli) screenOn(w io.Writer) *terminal.Screen {
+	if w == c.out {
+		w = c.stdout
+	}
+	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.screen, Width: c.width, Notice: terminal.Notices(c.getenv), Silent: c.isSilent()})
+}
+
+// errorScreen returns the screen for what the standard error tells while a command works.
+func (c *cli) errorScreen() *terminal.Screen {
+	f, ok := c.err.(*os.File)
+	if !ok || !isTerminal(f) {
+		return terminal.NewScreen(c.err, terminal.Options{})
+	}
+	return terminal.NewScreen(f, terminal.Options{Color: c.wantsColors(), Live: true, Width: func() int { return screenColumns(f) }})
+}
+
+func (c *cli) wantsColors() bool {
+	return c.screen && !c.plain && c.getenv("NO_COLOR") == "" && c.getenv("TERM") != "dumb"
+}
+
+func (c *cli) style() terminal.Style { return terminal.Colors(c.wantsColors()) }
+
+// columns returns the width of the screen; zero: the output is no screen.
+func (c *cli) columns() int {
+	if !c.screen || c.width == nil {
+		return 0
+	}
+	return c.width()
+}
+
+// printWrapped prints lines, which a screen breaks between words. The lines of a command to copy are not printed so: the
+// terminal itself wraps them in a way that it copies whole.
+func (c *cli) printWrapped(format string, args ...any) {
+	screen := c.screenOn(c.out)
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		screen.Wrapped(line)
+	}
+}
+
+// printJSON writes one object on one line. The line holds nothing that a terminal obeys.
+func (c *cli) printJSON(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := c.out.Write(display.JSON(b.Bytes()))
+	return err
+}
+
+// printf prints to the standard output. Its error is told at the end of the command; see output.
+func (c *cli) printf(format string, args ...any) {
+	fmt.Fprintf(c.stdout, format, args...)
 }
