@@ -116,6 +116,7 @@ func (c *cli) printSession(s session.Snapshot) {
 	for _, m := range s.Queue {
 		c.printf("  %s %s\n", st.Dim("waits"), story.OneLine(m.Text, 100))
 	}
+	c.printRefused(s.RefusedSignals)
 	if s.State == session.Asking {
 		_ = c.printAsking(s)
 	}

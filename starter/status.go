@@ -160,10 +160,14 @@ func (c *cli) printActivities(list []runs.Activity) {
 	}
 }
 
-func (c *cli) printPending(p run.Pending) {
-	for _, r := range p.RefusedSignals {
+func (c *cli) printRefused(signals []run.RefusedSignal) {
+	for _, r := range signals {
 		c.printWrapped("\n%s %s", c.style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
 	}
+}
+
+func (c *cli) printPending(p run.Pending) {
+	c.printRefused(p.RefusedSignals)
 	if p.Approval == nil && p.Question == nil && p.Limited == nil {
 		return
 	}

@@ -3,12 +3,12 @@ package workflows
 import (
 	"errors"
 
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/workflows/message"
 )
 
 // The names of the messages of a run. Each signal has an update of the same name, which reports at once
@@ -47,80 +47,32 @@ var errSettled = errors.New("it has been decided already")
 
 // registerHandlers serves queries, updates and signals until the run ends.
 func (r *runner) registerHandlers(ctx workflow.Context) error {
-	signals := workflow.NewSelector(ctx)
+	r.inbox = message.NewInbox(ctx, r.refuseSignal)
 	err := errors.Join(
 		r.registerQuery(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.visibleSnapshot().State, nil }),
 		r.registerQuery(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.visiblePending(), nil }),
 		r.registerQuery(ctx, activities.NotesQuery, "the notes that no prompt carries yet", func() ([]run.Note, error) { return r.s.Notes, nil }),
 		r.registerQuery(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.registerQuery(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
-		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false,"files":[]}`, r.checkDecision, run.ParseDecision, r.takeDecision),
-		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"retry":false,"by":"..."}`, r.checkReply, run.ParseReply, r.takeReply),
-		registerMessage(ctx, r, signals, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, run.ParseNote, r.takeNote),
+		message.Register(ctx, r.inbox, message.Kind[run.Decision, Accepted]{
+			Name: ApprovalMessage, Form: `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false,"files":[]}`,
+			Check: r.checkDecision, Parse: run.ParseDecision, Take: r.takeDecision,
+		}),
+		message.Register(ctx, r.inbox, message.Kind[run.Reply, Accepted]{
+			Name: AnswerMessage, Form: `{"questionId":"...","text":"...","values":{},"retry":false,"by":"..."}`,
+			Check: r.checkReply, Parse: run.ParseReply, Take: r.takeReply,
+		}),
+		message.Register(ctx, r.inbox, message.Kind[run.Note, Accepted]{
+			Name: NoteMessage, Form: `{"text":"...","by":"..."}`,
+			Check: r.checkNote, Parse: run.ParseNote, Take: r.takeNote,
+		}),
 	)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			signals.Select(ctx)
-		}
-	})
+	r.inbox.Serve(ctx)
 	return err
 }
 
 func (r *runner) registerQuery(ctx workflow.Context, name, what string, handler any) error {
 	return workflow.SetQueryHandlerWithOptions(ctx, name, handler, workflow.QueryHandlerOptions{Description: what})
-}
-
-// registerMessage registers handlers for the messages of one name, by update and by signal. An update
-// that check refuses returns the error to its caller. A signal that check refuses, or that is no message at all, is
-// dropped and told by refuseSignal: it changes nothing, and a stray signal never ends a run.
-func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, parse func(string) (M, error), take func(M) Accepted) error {
-	err := workflow.SetUpdateHandlerWithOptions(ctx, name,
-		func(_ workflow.Context, m M) (Accepted, error) { return take(m), nil },
-		workflow.UpdateHandlerOptions{Validator: check, Description: form})
-	ch := workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: form})
-	handle := func(raw converter.RawValue) {
-		m, err := decodeSignal(raw, parse)
-		if err == nil {
-			err = check(m)
-		}
-		if err != nil {
-			r.refuseSignal(ctx, name, err)
-			return
-		}
-		take(m)
-	}
-	signals.AddReceive(ch, func(ch workflow.ReceiveChannel, _ bool) {
-		var raw converter.RawValue
-		if ch.ReceiveAsync(&raw) {
-			handle(raw)
-		}
-	})
-	r.drains = append(r.drains, func() {
-		for {
-			var raw converter.RawValue
-			if !ch.ReceiveAsync(&raw) {
-				return
-			}
-			handle(raw)
-		}
-	})
-	return err
-}
-
-var errNoPayload = errors.New("the signal carries nothing")
-
-// decodeSignal reads the message of a signal: an object, or a string that parse reads. The SDK would drop one that it
-// cannot read without a trace.
-func decodeSignal[M any](raw converter.RawValue, parse func(string) (M, error)) (m M, err error) {
-	if raw.Payload() == nil {
-		return m, errNoPayload
-	}
-	line, from := "", converter.GetDefaultDataConverter().FromPayload
-	if from(raw.Payload(), &line) == nil { //workflowcheck:ignore // pure
-		return parse(line)
-	}
-	err = from(raw.Payload(), &m) //workflowcheck:ignore // pure
-	return m, err
 }
 
 // refuseSignal keeps why a signal is dropped, for the queries and the Web UI. It emits no event: a replay hears the

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows/coroutine"
+	"github.com/ratchet-dev/ratchet/workflows/message"
 )
 
 // RunInput starts a run. Exactly one of Input and Snapshot is set.
@@ -88,7 +89,7 @@ type runner struct {
 
 	decision *run.Decision // accepted, but not yet in an event
 	answer   *run.Reply    // likewise
-	drains   []func()      // handle the buffered signals
+	inbox    *message.Inbox
 	refused  []run.RefusedSignal
 	notices  []workflow.Future // the starts of the workflows of notices
 	untold   Untold
@@ -254,9 +255,7 @@ func (r *runner) finishHandlers(ctx workflow.Context) error {
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return err
 	}
-	for _, drain := range r.drains {
-		drain()
-	}
+	r.inbox.Drain()
 	r.awaitNotices(ctx)
 	return nil
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// RefusedSignal is a message that a run has not taken. A signal has no answer: what its sender is not told is kept here.
+// RefusedSignal is a message that a run, or a session, has not taken. A signal has no answer: what its sender is not told is kept here.
 type RefusedSignal struct {
 	At     time.Time `json:"at"`
 	Signal string    `json:"signal"`
 	Reason string    `json:"reason"`
 }
 
-// MaxRefused bounds the refused signals that a run remembers, the latest of them.
+// MaxRefused bounds the refused signals that a run or a session remembers, the latest of them.
 const MaxRefused = 5
 
 // maxRefusedReason bounds a reason, which may quote the signal, in bytes.

@@ -184,6 +184,9 @@ type Snapshot struct {
 	// Renew says that the sitting is to end, and Leave that the session is.
 	Renew bool `json:"renew,omitempty"`
 	Leave bool `json:"leave,omitempty"`
+
+	// RefusedSignals are the latest signals that the session has not taken.
+	RefusedSignals []run.RefusedSignal `json:"refusedSignals,omitempty"`
 }
 
 // The bounds of a snapshot, which every continue-as-new carries.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // markdown builds a page of the Web UI. The UI renders CommonMark, drops HTML and images, and keeps line
@@ -112,4 +113,16 @@ func countOf(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// refusedSignals adds the signals that a workflow did not take, if there are any.
+func (m *markdown) refusedSignals(of string, refused []run.RefusedSignal) {
+	if len(refused) == 0 {
+		return
+	}
+	m.printf("**Signals that the %s did not take:**\n\n", of)
+	for _, r := range refused {
+		m.printf("- %s\n", escapeMarkup(r.String()))
+	}
+	m.printf("\n")
 }

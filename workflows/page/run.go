@@ -39,13 +39,7 @@ func OfRun(s *run.Snapshot, limited *run.Limited, refused []run.RefusedSignal) s
 	default:
 		addWork(&m, s)
 	}
-	if len(refused) > 0 {
-		m.printf("**Signals that the run did not take:**\n\n")
-		for _, r := range refused {
-			m.printf("- %s\n", escapeMarkup(r.String()))
-		}
-		m.printf("\n")
-	}
+	m.refusedSignals("run", refused)
 	if s.Restored != nil {
 		m.printf("**The branch was changed by something other than the run:**\n\n")
 		m.block(s.Restored.String(), shownProblem)
@@ -156,18 +150,28 @@ func addPermission(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	}
 	m.list("**Why it asks** ", a.Reasons)
 	addUnboxed(m, s.Input)
-	m.fence("json", p.Excerpt)
-	if strings.HasSuffix(p.Excerpt, "…") {
-		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", p.Input.Bytes, escapeMarkup(p.Input.Name))
-	}
-	m.printf("### Decide\n\n")
-	addLineForm(m, "approval", "approve "+a.ApprovalID, a.Signal)
-	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
-	m.fence("json", indentJSON(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
-	m.printf("Add `\"final\": true` to a refusal to end the run.\n\n")
+	addCall(m, p.Excerpt, p.Input)
+	addCallForm(m, a.ApprovalID, a.Signal, "run")
 	addWays(m, a.Next)
 	addCommands(m, a.Commands)
 	addPatience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
+}
+
+// addCall adds the input of a tool call, which may be the head of it.
+func addCall(m *markdown, excerpt string, input run.Ref) {
+	m.fence("json", excerpt)
+	if strings.HasSuffix(excerpt, "…") {
+		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", input.Bytes, escapeMarkup(input.Name))
+	}
+}
+
+// addCallForm adds how to decide about a tool call. A final refusal ends what is named.
+func addCallForm(m *markdown, approvalID string, signal any, ends string) {
+	m.printf("### Decide\n\n")
+	addLineForm(m, "approval", "approve "+approvalID, signal)
+	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
+	m.fence("json", indentJSON(run.Decision{ApprovalID: approvalID, Decision: run.Reject, Reason: "why"}))
+	m.printf("Add `\"final\": true` to a refusal to end the %s.\n\n", ends)
 }
 
 func addQuestion(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {

@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
@@ -34,9 +33,10 @@ func OfSession(s *session.Snapshot) string {
 		m.prose(q.Question.Question, run.MaxTextBytes)
 		m.list("**Needed** ", q.NeededInput)
 		m.printf("### Answer\n\n")
-		addForm(&m, "answer", run.Reply{QuestionID: q.ID, Text: "your answer"})
+		addLineForm(&m, "answer", q.ID+" your answer", run.Reply{QuestionID: q.ID, Text: "your answer"})
 		addCommands(&m, []string{fmt.Sprintf("starter session decide %s AMOUNT", s.Input.ID)})
 	}
+	m.refusedSignals("session", s.RefusedSignals)
 	addTalk(&m, s)
 	addSessionFacts(&m, s)
 	return m.String()
@@ -54,15 +54,8 @@ func addSessionAsk(m *markdown, s *session.Snapshot, a session.PendingAsk) {
 	if s.Input.Sandbox.Off() {
 		m.printf("**Sandbox off:** what the agent executes can do what the worker's user can.\n\n")
 	}
-	m.fence("json", a.Excerpt)
-	if strings.HasSuffix(a.Excerpt, "…") {
-		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", a.Permission.Input.Bytes, escapeMarkup(a.Permission.Input.Name))
-	}
-	m.printf("### Decide\n\n")
-	addForm(m, "approval", a.Signal)
-	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
-	m.fence("json", indentJSON(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
-	m.printf("Add `\"final\": true` to a refusal to end the turn.\n\n")
+	addCall(m, a.Excerpt, a.Permission.Input)
+	addCallForm(m, a.ApprovalID, a.Signal, "turn")
 	addCommands(m, a.Commands)
 }
 

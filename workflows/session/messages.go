@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/workflows/message"
 )
 
 // The names of the messages of a session. Approvals and answers have the names and the form that a run's
@@ -54,8 +55,8 @@ const RefusedError = "Refused"
 
 func (r *runner) registerHandlers(ctx workflow.Context) error {
 	r.reports = workflow.GetSignalChannel(ctx, activities.ReportSignal)
-	signals := workflow.NewSelector(ctx)
-	signals.AddReceive(r.reports, func(workflow.ReceiveChannel, bool) { r.drainReports(r.ctx) })
+	inbox := message.NewInbox(ctx, r.refuseSignal)
+	inbox.AddReceive(r.reports, func(workflow.ReceiveChannel, bool) { r.drainReports(r.ctx) })
 	err := errors.Join(
 		workflow.SetQueryHandlerWithOptions(ctx, StateQuery, func() (session.Snapshot, error) { return *r.s, nil },
 			workflow.QueryHandlerOptions{Description: "the session: its state, its last messages, what it waits for"}),
@@ -66,44 +67,55 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkLeave, r.leaveSession),
 		setUpdate(ctx, ChooseUpdate, `{"model":"...","mode":"...","by":"..."}`, r.checkChoice, r.changeChoice),
 		setUpdate(ctx, DiffUpdate, "what the session has changed in its checkout", r.checkOpen, r.diffCheckout),
-		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`,
-			func(d run.Decision) error { return r.s.CheckDecision(d) },
-			func(d run.Decision) Taken {
-				r.applyEvent(r.ctx, session.Decided{Decision: d})
-				return r.taken(d.ApprovalID)
-			}),
-		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","by":"..."}`,
-			func(a run.Reply) error { return r.s.CheckReply(a) },
-			func(a run.Reply) Taken { r.applyEvent(r.ctx, session.Answered{Reply: a}); return r.taken(a.QuestionID) }),
+		message.Register(ctx, inbox, message.Kind[run.Decision, Taken]{
+			Name: ApprovalMessage, Form: `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`,
+			Check: func(d run.Decision) error { return r.s.CheckDecision(d) }, Parse: lineOf(r, run.ParseDecision), Take: r.takeDecision,
+		}),
+		message.Register(ctx, inbox, message.Kind[run.Reply, Taken]{
+			Name: AnswerMessage, Form: `{"questionId":"...","text":"...","by":"..."}`,
+			Check: func(a run.Reply) error { return r.s.CheckReply(a) }, Parse: lineOf(r, run.ParseReply), Take: r.takeReply,
+		}),
 	)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		ctx, _ = workflow.NewDisconnectedContext(ctx)
-		for {
-			signals.Select(ctx)
-		}
-	})
+	served, _ := workflow.NewDisconnectedContext(ctx)
+	inbox.Serve(served)
 	return err
+}
+
+func (r *runner) takeDecision(d run.Decision) Taken {
+	r.applyEvent(r.ctx, session.Decided{Decision: d})
+	return r.taken(d.ApprovalID)
+}
+
+func (r *runner) takeReply(a run.Reply) Taken {
+	r.applyEvent(r.ctx, session.Answered{Reply: a})
+	return r.taken(a.QuestionID)
 }
 
 func setUpdate[M, R any](ctx workflow.Context, name, form string, check func(M) error, take func(workflow.Context, M) (R, error)) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, name, take, workflow.UpdateHandlerOptions{Validator: check, Description: form})
 }
 
-// registerMessage registers a message by update and by signal. A signal that check refuses is dropped.
-func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, take func(M) Taken) error {
-	signals.AddReceive(workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: form}),
-		func(ch workflow.ReceiveChannel, _ bool) {
-			var m M
-			if !ch.ReceiveAsync(&m) {
-				return
-			}
-			if err := check(m); err != nil {
-				r.log.Warn("signal dropped", "signal", name, "reason", err.Error())
-				return
-			}
-			take(m)
-		})
-	return setUpdate(ctx, name, form, check, func(_ workflow.Context, m M) (Taken, error) { return take(m), nil })
+// readsLines is the change by which a session reads decisions and answers of one line, as a run does. At the default
+// version it drops them.
+const readsLines = "session-reads-lines"
+
+var errLine = errors.New("the signal is a line of text: this session was begun by a worker that reads objects only")
+
+// lineOf returns parse for a session that reads lines.
+func lineOf[M any](r *runner, parse func(string) (M, error)) func(string) (M, error) {
+	return func(line string) (m M, err error) {
+		if workflow.GetVersion(r.ctx, readsLines, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			return m, errLine
+		}
+		return parse(line)
+	}
+}
+
+// refuseSignal keeps why a signal is dropped, for the queries and the Web UI.
+func (r *runner) refuseSignal(ctx workflow.Context, name string, why error) {
+	r.log.Warn("signal dropped", "signal", name, "reason", why.Error())
+	r.s.RefusedSignals = run.AddRefused(r.s.RefusedSignals, workflow.Now(ctx), name, why)
+	r.showState(r.ctx)
 }
 
 // drainReports folds in the reports that have come.

@@ -78,6 +78,18 @@ var paths = []path{
 			t.Errorf("ran %v", ran)
 		}
 	}},
+	{"decided-by-a-line", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{})
+		s.say("m1", runTool+"[[say:made]]")
+		s.signal(sessionflow.AnswerMessage, "not an answer")
+		s.signal(sessionflow.ApprovalMessage, map[string]any{"approvalId": "apr-1", "decision": "approved"})
+		asking := s.awaitState(session.Asking)
+		s.signal(sessionflow.ApprovalMessage, "approve "+asking.Pending().Asks[0].ApprovalID)
+		p := s.answer("m1", session.Completed, "made")
+		if refused := s.state().RefusedSignals; len(refused) != 2 || refused[0].Signal != sessionflow.AnswerMessage || !strings.Contains(refused[1].Reason, "approve or reject") {
+			t.Errorf("refused %+v; the message: %+v", refused, p)
+		}
+	}},
 	{"asks-and-is-lost", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
 		s.say("m1", runTool+"[[say:made]]")

@@ -202,7 +202,13 @@ func (s *stage) decide(d run.Decision) {
 	s.t.Helper()
 	snap := s.awaitState(session.Asking)
 	d.ApprovalID = snap.Pending().Asks[0].ApprovalID
-	if err := s.Client.SignalWorkflow(s.t.Context(), s.id.WorkflowID(), "", sessionflow.ApprovalMessage, d); err != nil {
+	s.signal(sessionflow.ApprovalMessage, d)
+}
+
+// signal sends a signal, which the session may refuse.
+func (s *stage) signal(name string, arg any) {
+	s.t.Helper()
+	if err := s.Client.SignalWorkflow(s.t.Context(), s.id.WorkflowID(), "", name, arg); err != nil {
 		s.t.Fatal(err)
 	}
 }
