@@ -44,7 +44,7 @@ machine, and with --worker on that of the worker, which is where agents run.`,
 
 // askLimit bounds the question to a worker. It is the worker's own limit and the time for the
 // way there.
-const askLimit = agent.ManifestTimeout + 26*time.Second
+const askLimit = agent.ManifestTimeout + 15*time.Second
 
 func (c *cli) listAgents(ctx context.Context, worker bool) ([]agent.Manifest, error) {
 	if !worker {

@@ -6,8 +6,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
-// ManifestTimeout bounds the making of one Manifest, even if the agent hangs.
-const ManifestTimeout = 4 * time.Second
+// ManifestTimeout bounds the making of one Manifest, even if the agent hangs. A client in JavaScript says its version
+// within a second on an idle machine, from a cold disk or on a busy machine within ten.
+const ManifestTimeout = 15 * time.Second
 
 // Manifest describes the agent that an adapter found (docs/contracts/agent.md, 5).
 type Manifest struct {

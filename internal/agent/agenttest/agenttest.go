@@ -29,7 +29,7 @@ type Subject struct {
 // Run runs the suite.
 func Run(t *testing.T, s Subject) {
 	adapter, _ := s.New(t, fakemodel.Start(t))
-	can := installedManifest(t, adapter).Capabilities
+	can := InstalledManifest(t, adapter).Capabilities
 	for _, c := range slices.Concat(basics, permissions, interrupts, endings) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.needs != nil && !c.needs(can) {
@@ -40,9 +40,9 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// installedManifest returns the manifest of an adapter whose agent must be there.
+// InstalledManifest returns the manifest of an adapter whose agent must be there.
 // An agent that starts for the first time may need longer than one manifest lasts.
-func installedManifest(t *testing.T, a agent.Adapter) agent.Manifest {
+func InstalledManifest(t *testing.T, a agent.Adapter) agent.Manifest {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()

@@ -30,14 +30,14 @@ var basics = []testCase{
 }
 
 func testManifestSays(b *bench) {
-	m := installedManifest(b.T, b.adapter)
+	m := InstalledManifest(b.T, b.adapter)
 	if m.Kind != b.adapter.Kind() || m.Label == "" || m.Version == "" {
 		b.Errorf("manifest %+v", m)
 	}
 	if m.Models == nil || m.Modes == nil || m.Status == agent.Unsupported {
 		b.Errorf("status %s, models %v, modes %v", m.Status, m.Models, m.Modes)
 	}
-	if again := installedManifest(b.T, b.adapter); !reflect.DeepEqual(again, m) {
+	if again := InstalledManifest(b.T, b.adapter); !reflect.DeepEqual(again, m) {
 		b.Errorf("first %+v\nthen %+v", m, again)
 	}
 }

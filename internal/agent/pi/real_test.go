@@ -301,7 +301,7 @@ func TestWithoutALogin(t *testing.T) {
 	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Auth || e.Retriable {
 		t.Errorf("got %v", err)
 	}
-	if m := a.Manifest(t.Context()); !m.Installed || m.Status != agent.Degraded || m.Version == "" {
+	if m := agenttest.InstalledManifest(t, a); m.Status != agent.Degraded || m.Version == "" {
 		t.Errorf("manifest %+v", m)
 	}
 }
