@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/toolchain"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
 // Activities holds the dependencies of the activities. New makes one.
@@ -89,7 +90,7 @@ func New(c Config) (*Activities, error) {
 	}
 	return &Activities{
 		notify: c.Notify, runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, probe: c.Probe, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv, c.Toolchains...),
-		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
+		workspaces: &workspaces{dir: c.Runs.Workspace, openAt: workspace.Open, open: map[run.ID]*held{}},
 	}, nil
 }
 
