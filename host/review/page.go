@@ -86,7 +86,7 @@ func codeOf(err error) int {
 	switch {
 	case missing:
 		return http.StatusNotFound
-	case refused, errors.Is(err, runs.ErrOver):
+	case refused, errors.Is(err, runs.ErrOver), errors.Is(err, runs.ErrPaused):
 		return http.StatusConflict
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable

@@ -62,10 +62,10 @@ func (f Filter) queryText() string {
 		query += fmt.Sprintf(" AND %s = %s", attribute.RepositoryName, quoteValue(f.Repository))
 	}
 	if f.Open {
-		query += " AND ExecutionStatus = 'Running'"
+		query += " AND " + temporalclient.OpenTerm
 	}
 	if f.Over {
-		query += " AND ExecutionStatus != 'Running'"
+		query += " AND " + temporalclient.OverTerm
 	}
 	return query
 }
@@ -128,7 +128,7 @@ func (c *Client) Waiting(ctx context.Context, kinds ...run.Status) ([]Listed, er
 	for _, kind := range kinds {
 		words = append(words, fmt.Sprintf("'%s'", kind))
 	}
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s IN (%s)", workflowType, attribute.StatusName, strings.Join(words, ", "))
+	query := fmt.Sprintf("WorkflowType = '%s' AND %s AND %s IN (%s)", workflowType, temporalclient.OpenTerm, attribute.StatusName, strings.Join(words, ", "))
 	return c.listRuns(ctx, query, math.MaxInt)
 }
 

@@ -153,7 +153,7 @@ func (c *Client) readNumbers(ctx context.Context, label string) (numbers run.Num
 func (c *Client) nameLabels(ctx context.Context) (labels []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", namesType)
+	query := fmt.Sprintf("WorkflowType = '%s' AND %s", namesType, temporalclient.OpenTerm)
 	for info, err := range temporalclient.Executions(ctx, c.temporal, query, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("list the names: %w", err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -49,6 +50,8 @@ var (
 	ErrNoWorker = errors.New("no worker answers: start one with `starter up` or `worker`")
 	// ErrOver reports a message to a run that has ended.
 	ErrOver = errors.New("is over")
+	// ErrPaused reports a run whose workflow an operator has paused: the engine answers nothing for it, and takes no message.
+	ErrPaused = errors.New("it is paused in the engine: unpause its workflow in the Web UI, or by `temporal workflow unpause`")
 )
 
 // NotFoundError reports a name that no run has.
@@ -111,6 +114,9 @@ func (c *Client) unansweredError(id run.ID, err error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return &NotFoundError{string(id)}
 	}
+	if Paused(err) {
+		return ErrPaused
+	}
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)
 	_, young := errors.AsType[*serviceerror.WorkflowNotReady](err)
@@ -118,6 +124,15 @@ func (c *Client) unansweredError(id run.ID, err error) error {
 		return ErrNoWorker
 	}
 	return err
+}
+
+// Paused reports whether the error means that the engine refuses a query or an update because the workflow is paused.
+func Paused(err error) bool {
+	if rejected, ok := errors.AsType[*temporal.QueryRejectedError](err); ok {
+		return rejected.QueryRejected().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_PAUSED
+	}
+	refused, ok := errors.AsType[*serviceerror.FailedPrecondition](err)
+	return ok && strings.Contains(refused.Message, "is paused") // the server has no type for it
 }
 
 // State returns the run's state.

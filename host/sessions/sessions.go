@@ -109,7 +109,7 @@ const workflowType = "Session"
 func (c Client) List(ctx context.Context, all bool, most int) ([]Listed, error) {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType)
 	if !all {
-		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflowType)
+		query = fmt.Sprintf("WorkflowType = '%s' AND %s", workflowType, temporalclient.OpenTerm)
 	}
 	return c.listMatching(ctx, query, most)
 }
@@ -143,7 +143,7 @@ func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	l.State = temporalclient.PayloadValue[session.State](fields[attribute.StatusName])
 	l.Repository = temporalclient.PayloadValue[string](fields[attribute.RepositoryName])
 	l.Title, l.Provider = temporalclient.PayloadValue[string](memo[titleMemo]), temporalclient.PayloadValue[string](memo[providerMemo])
-	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if s := info.GetStatus(); s != enums.WORKFLOW_EXECUTION_STATUS_RUNNING && s != enums.WORKFLOW_EXECUTION_STATUS_PAUSED {
 		l.State = session.Retired
 	}
 	l.Model = temporalclient.PayloadValue[string](memo[session.ModelMemo])
@@ -247,6 +247,9 @@ func sendTimeout(name string) time.Duration {
 func unansweredError(id session.ID, err error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return fmt.Errorf("session %s is retired, or there is none", id)
+	}
+	if runs.Paused(err) {
+		return runs.ErrPaused
 	}
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
@@ -68,7 +69,7 @@ func (e *engine) ListWorkflow(_ context.Context, in *workflowservice.ListWorkflo
 	from := len(in.GetNextPageToken())
 	for i, w := range e.workflows[from:] {
 		id, kind := w.GetExecution().GetWorkflowId(), w.GetType().GetName()
-		open := w.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || !strings.Contains(in.GetQuery(), "ExecutionStatus = 'Running'")
+		open := w.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || !strings.Contains(in.GetQuery(), temporalclient.OpenTerm)
 		if open && strings.Contains(in.GetQuery(), "WorkflowType = '"+kind+"'") && strings.HasPrefix(id, prefix) && !e.late[id] {
 			out.Executions = append(out.Executions, w)
 		}

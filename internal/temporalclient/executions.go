@@ -11,6 +11,13 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
+// The terms of a query of the engine's visibility for the executions that are open, and for those that have ended. One
+// that an operator has paused is open, and its status is not Running.
+const (
+	OpenTerm = "CloseTime IS NULL"
+	OverTerm = "CloseTime IS NOT NULL"
+)
+
 // Executions yields the executions that match a query of the engine's visibility, in the engine's order. It asks for
 // so many at once as page says; zero leaves that to the engine. An error ends the sequence.
 func Executions(ctx context.Context, c client.Client, query string, page int) iter.Seq2[*workflow.WorkflowExecutionInfo, error] {
