@@ -17,17 +17,26 @@ import (
 const maxClaims = 20
 
 // Begin gives the run a name and the branch that goes with it, and starts it. The template is the branch's; empty means
-// run.DefaultBranch. The name is noted in the runs directory, where that is on this host. A start that fails leaves no
-// branch.
+// run.DefaultBranch. The name is noted in the runs directory, where that is on this host. A start that surely failed
+// leaves no branch. One whose answer was lost is a start if the engine has the run, and the branch stays if nobody knows.
 func (c *Client) Begin(ctx context.Context, in *run.Input, runsDir, template string) error {
 	if err := c.NameRun(ctx, in, runsDir, template); err != nil {
 		return err
 	}
-	repository, branch, base := in.Repository.Path, in.BranchName(), in.Repository.Base
 	err := c.Start(ctx, *in)
-	if err != nil {
-		_ = workspace.Unreserve(context.WithoutCancel(ctx), repository, branch, base)
+	if err == nil {
+		return nil
 	}
+	ctx = context.WithoutCancel(ctx)
+	there, look := c.Describe(ctx, in.RunID)
+	_, none := errors.AsType[*NotFoundError](look)
+	switch {
+	case look == nil && there.Name == in.Name: // no other start has this name
+		return nil
+	case look != nil && !none:
+		return fmt.Errorf("%w; whether the run was started is not known: `starter status %s` says it when the engine answers", err, in.RunID)
+	}
+	_ = workspace.Unreserve(ctx, in.Repository.Path, in.BranchName(), in.Repository.Base)
 	return err
 }
 

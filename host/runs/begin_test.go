@@ -1,0 +1,89 @@
+package runs_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// begun is a Temporal whose answers to starts are lost.
+type begun struct {
+	*signals
+	takes  bool // it takes the start
+	silent bool // it answers nothing afterwards
+	asked  bool
+	memo   map[string]any
+}
+
+func (b *begun) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	b.asked, b.memo = true, o.Memo
+	return nil, serviceerror.NewDeadlineExceeded("too late")
+}
+
+func (b *begun) DescribeWorkflowExecution(ctx context.Context, id, execution string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	switch {
+	case b.asked && b.silent:
+		return nil, serviceerror.NewUnavailable("gone")
+	case !b.asked || !b.takes || !strings.HasPrefix(id, "run-"):
+		return b.signals.DescribeWorkflowExecution(ctx, id, execution)
+	}
+	name, err := converter.GetDefaultDataConverter().ToPayload(b.memo["name"])
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
+		Execution: &common.WorkflowExecution{WorkflowId: id}, Type: &common.WorkflowType{Name: "Run"}, Status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		Memo: &common.Memo{Fields: map[string]*common.Payload{"name": name}},
+	}}, err
+}
+
+// The branch of a run that the engine may have is the run's: without it the run would tell that something else has
+// removed it.
+func TestAStartWhoseAnswerIsLostKeepsItsBranchWhereTheRunMayBe(t *testing.T) {
+	for name, tt := range map[string]struct {
+		engine begun
+		branch bool
+		says   string // empty: it is a start
+	}{
+		"the engine has the run":      {begun{takes: true}, true, ""},
+		"the engine does not have it": {begun{}, false, "too late"},
+		"nobody knows":                {begun{takes: true, silent: true}, true, "not known: `starter status r1`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			git := func(args ...string) string {
+				t.Helper()
+				out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+				if err != nil {
+					t.Fatalf("git %q: %v\n%s", args, err, out)
+				}
+				return strings.TrimSpace(string(out))
+			}
+			git("init", "-q", "-b", "main")
+			git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "first")
+			tt.engine.signals = &signals{most: 9, of: map[string][]*common.Payload{}}
+			in := run.Input{RunID: "r1", Goal: "x", Repository: run.Repository{Path: dir, Base: run.Commit(git("rev-parse", "HEAD"))}}
+			err := runs.New(&tt.engine, "q").Begin(t.Context(), &in, filepath.Join(dir, "none"), "")
+			if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
+				t.Errorf("%v", err)
+			}
+			if got := git("for-each-ref", "refs/heads/ratchet/"); (got != "") != tt.branch {
+				t.Errorf("branches %q", got)
+			}
+			if _, exists := errors.AsType[*runs.ExistsError](err); exists {
+				t.Error("it is called another's")
+			}
+		})
+	}
+}
