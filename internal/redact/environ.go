@@ -38,7 +38,7 @@ func LooksSecret(name string) bool {
 }
 
 // FindSecrets returns the secrets of an environment, sorted by name: the values of the variables that look
-// like a secret, and the passwords and tokens in all values that are URLs.
+// like a secret, and the passwords and tokens in all values that are URLs or hold some.
 func FindSecrets(environ []string) []Secret {
 	var found []Secret
 	for _, entry := range environ {
@@ -60,10 +60,27 @@ const tokenLength = 20
 // urlForm matches the beginning of a URL. A JSON text with a URL and an address in it has another.
 var urlForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// passwordsIn returns the password of a URL, or its lone user if that is long enough for a token, in each way in which
-// programs may read it.
-func passwordsIn(value string) []string {
+// nextURL matches the beginning of a URL that follows another, as in GOPROXY and PIP_EXTRA_INDEX_URL, or an option.
+var nextURL = regexp.MustCompile(`[\s,;|=][A-Za-z][A-Za-z0-9+.-]*://`)
+
+// passwordsIn returns the passwords and tokens of the URLs in a value.
+func passwordsIn(value string) (found []string) {
 	value = strings.TrimPrefix(strings.TrimSpace(value), "jdbc:")
+	found = passwordsOf(value) // what separates URLs may be a part of a password
+	end := len(value)
+	for _, at := range slices.Backward(nextURL.FindAllStringIndex(value, -1)) {
+		found, end = append(found, passwordsOf(value[at[0]+1:end])...), at[0]
+	}
+	if end < len(value) {
+		found = append(found, passwordsOf(value[:end])...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// passwordsOf returns the password of a URL, or its lone user if that is long enough for a token, in each way in which
+// programs may read it.
+func passwordsOf(value string) []string {
 	if !urlForm.MatchString(value) {
 		return nil
 	}

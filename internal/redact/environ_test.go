@@ -76,6 +76,10 @@ func TestSecretsOfLooseURLs(t *testing.T) {
 		"see https://h/a%zz mail kim:long@work.com":          nil,
 		"https://user:S3cretPassw0rd@host/npm/@scope/pkg":    {"S3cretPassw0rd", "S3cretPassw0rd@host/npm/"},
 		"://": nil,
+		"https://u:S3cretPassw0rd@a,https://v:0therPassw0rd@b|direct":              {"0therPassw0rd", "S3cretPassw0rd", "S3cretPassw0rd@a,https://v:0therPassw0rd"},
+		"https://u:S3cretPassw0rd@a/simple\nhttps://v:0therPassw0rd@b/simple":      {"0therPassw0rd", "S3cretPassw0rd"},
+		"https://a/simple https://github_pat_0123456789@b/simple mail kim@work":    {"github_pat_0123456789"},
+		"-Xmx1g -Dregistry=https://u:S3cretPassw0rd@h:8443/ -Dmail=kim:l@work.com": {"S3cretPassw0rd"},
 	} {
 		var got []string
 		for _, s := range redact.FindSecrets([]string{"URL=" + value}) {
