@@ -3,7 +3,6 @@ package review
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -34,12 +33,17 @@ type act func(p *page, ctx context.Context, id run.ID, by string, form url.Value
 // acts are the forms by the last part of their path.
 var acts = map[string]act{"decide": decideApproval, "answer": answerQuestion, "note": sendNote, "cancel": cancelRun}
 
+// faultError reports a form that says nothing to the run.
+type faultError string
+
+func (e faultError) Error() string { return string(e) }
+
 // doForm does as a form says and leads back to the run. A refusal is said there, and the words stay in the form.
 func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) {
 	said, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
 	if err != nil {
-		if code := codeOf(err); code == http.StatusServiceUnavailable {
-			showError(w, r, code, err.Error()+". Nothing is known of what you sent: look again.")
+		if code := codeOf(err); code >= http.StatusInternalServerError {
+			showLoss(w, r, code, err.Error()+". Nothing is known of what you sent: look again.", wordsIn(r.PostForm))
 			return
 		}
 		wrong := problem{why: err.Error()}
@@ -66,7 +70,7 @@ const (
 	verbRetry   = "retry"
 )
 
-var errVerb = errors.New("the form says neither yes nor no")
+const errVerb = faultError("the form says neither yes nor no")
 
 // decideApproval settles the approval that the form names: the one that was shown.
 func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
@@ -82,7 +86,7 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 		d.Decision, d.Final, said = run.Reject, true, "ended"
 	case verbPart:
 		if d.Files, said = form[fileField], "part"; len(d.Files) == 0 {
-			return "", errors.New("mark the files that you accept")
+			return "", faultError("mark the files that you accept")
 		}
 	default:
 		return "", errVerb
@@ -95,7 +99,7 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 		d.ApprovalID = firstOf(form.Get(pendingField), d.ApprovalID)
 	}
 	if d.Reason = reason; d.Decision == run.Reject && !d.Final && d.Reason == "" {
-		return "", errors.New("say what shall be different: in a line of its own, or at a line of the patch")
+		return "", faultError("say what shall be different: in a line of its own, or at a line of the patch")
 	}
 	return said, p.runs.Decide(ctx, id, d)
 }
@@ -129,11 +133,11 @@ func remarksIn(form url.Values) (list []hunks.Remark, err error) {
 		}
 		parts := strings.SplitN(rest, ":", 3)
 		if len(parts) != 3 || parts[0] != "old" && parts[0] != "new" {
-			return nil, fmt.Errorf("%q is no place of a remark", name)
+			return nil, faultError(fmt.Sprintf("%q is no place of a remark", name))
 		}
 		line, err := strconv.Atoi(parts[1])
 		if err != nil || line < 0 {
-			return nil, fmt.Errorf("%q is no place of a remark", name)
+			return nil, faultError(fmt.Sprintf("%q is no place of a remark", name))
 		}
 		for _, text := range values {
 			if text = strings.TrimSpace(text); text != "" {
@@ -148,6 +152,16 @@ func remarksIn(form url.Values) (list []hunks.Remark, err error) {
 		return a.Line - b.Line
 	})
 	return list, nil
+}
+
+// wordsIn returns what a person has written into a form.
+func wordsIn(form url.Values) string {
+	words := []string{strings.TrimSpace(form.Get(textField))}
+	remarks, _ := remarksIn(form) // a form of the page names places only
+	for _, r := range remarks {
+		words = append(words, fmt.Sprintf("%s:%d: %s", r.File, r.Line, r.Text))
+	}
+	return strings.TrimSpace(strings.Join(words, "\n"))
 }
 
 func answerQuestion(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
@@ -169,7 +183,7 @@ const maxOnce = 64
 func sendNote(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
 	once := form.Get(onceField)
 	if once == "" || len(once) > maxOnce {
-		return "", errors.New("the form of the note has no name, by which it would be one note however often it is sent: load the page again")
+		return "", faultError("the form of the note has no name, by which it would be one note however often it is sent: load the page again")
 	}
 	return "noted", p.runs.NoteOnce(ctx, id, once, run.Note{Text: strings.TrimSpace(form.Get(textField)), By: by})
 }

@@ -74,16 +74,28 @@ func (d *door) admitCaller(w http.ResponseWriter, r *http.Request, next func(htt
 	c, ok := d.callerOf(r)
 	switch {
 	case !ok && r.Method == http.MethodPost:
-		http.Error(w, "You are not logged in: `starter page` prints a link. Nothing was changed.", http.StatusUnauthorized)
+		refuseForm(w, r, "You are not logged in: `starter page` prints a link. Nothing was changed.", http.StatusUnauthorized)
 	case !ok:
 		renderPage(w, http.StatusUnauthorized, "login", nil)
 	case r.URL.Path == loginPath:
 		renderPage(w, http.StatusOK, "login", nil) // its script redeems the code of a new link
 	case r.Method == http.MethodPost && !d.hasToken(w, r, c):
-		http.Error(w, "This form was not made for your session: load the page again. Nothing was changed.", http.StatusForbidden)
+		refuseForm(w, r, "This form was not made for your session: load the page again. Nothing was changed.", http.StatusForbidden)
 	default:
 		next(w, r, c)
 	}
+}
+
+// refuseForm answers a form with the reason why it is not taken, and with the words in it: a session ends with the page's
+// process, and a browser keeps nothing of a page that is not to be stored.
+func refuseForm(w http.ResponseWriter, r *http.Request, why string, code int) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if r.ParseForm() == nil {
+		if words := wordsIn(r.PostForm); words != "" {
+			why += "\n\nWhat you wrote:\n\n" + words
+		}
+	}
+	http.Error(w, why, code)
 }
 
 // refusalOf returns why a request is refused whoever it is from, and the code of the answer; zero: it is not.

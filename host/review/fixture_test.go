@@ -36,6 +36,8 @@ type engine struct {
 
 	activity []runs.Activity
 
+	lost error // of a decision that the run has taken, and whose answer nobody got
+
 	newer int // other runs, which work and are listed before it
 }
 
@@ -168,7 +170,7 @@ func (e *engine) Decide(_ context.Context, _ run.ID, d run.Decision) error {
 	} else {
 		e.emit(run.ApprovalRejected{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Final: d.Final, Files: d.Files})
 	}
-	return nil
+	return e.lost
 }
 
 func (e *engine) Reply(_ context.Context, _ run.ID, r run.Reply) error {

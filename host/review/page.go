@@ -83,7 +83,10 @@ func (p *page) serveRun(w http.ResponseWriter, r request, name, last string) {
 func codeOf(err error) int {
 	_, missing := errors.AsType[*runs.NotFoundError](err)
 	_, refused := errors.AsType[*runs.RefusedError](err)
+	_, fault := errors.AsType[faultError](err)
 	switch {
+	case fault:
+		return http.StatusBadRequest
 	case missing:
 		return http.StatusNotFound
 	case refused, errors.Is(err, runs.ErrOver), errors.Is(err, runs.ErrPaused):

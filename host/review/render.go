@@ -74,10 +74,15 @@ func renderPage(w http.ResponseWriter, code int, name string, data any) {
 }
 
 func showError(w http.ResponseWriter, r request, code int, text string) {
+	showLoss(w, r, code, text, "")
+}
+
+// showLoss answers with an error, and with what a person has written into a form that is gone.
+func showLoss(w http.ResponseWriter, r request, code int, text, words string) {
 	renderPage(w, code, "error", struct {
 		shell
-		Text string
-	}{shell{Title: "Not shown", Caller: r.caller}, text})
+		Text, Words string
+	}{shell{Title: "Not shown", Caller: r.caller}, text, safeText(words)})
 }
 
 // namedArgs returns named values for a template that another calls.

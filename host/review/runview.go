@@ -47,6 +47,7 @@ type runView struct {
 	Take       string // commands that take the result; empty: there is none
 	Draft      string // words of a form that was refused
 	NoteDraft  string // of the note's
+	Words      string // of a form that was refused, where the page has no field for them
 	Once       string // names the note of this form: sent twice it is one note
 }
 
@@ -104,12 +105,18 @@ type problem struct{ why, draft, note string }
 func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong problem) {
 	s, err := p.lookAt(r.Context(), id)
 	if err != nil {
-		showError(w, r, codeOf(err), err.Error())
+		showLoss(w, r, codeOf(err), err.Error(), wrong.draft+wrong.note)
 		return
 	}
 	v := p.viewOf(s, askedOf(r))
 	v.shell = shell{Title: v.Name, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")], Wrong: wrong.why, Live: v.Path + "/live"}
 	v.Draft, v.NoteDraft = wrong.draft, wrong.note
+	switch {
+	case v.Over:
+		v.Words = safeText(wrong.draft + wrong.note)
+	case v.Gate == nil && (v.Question == nil || len(v.Question.Choices) > 0): // it was settled meanwhile
+		v.Words = safeText(wrong.draft)
+	}
 	code := http.StatusOK
 	if wrong.why != "" {
 		code = http.StatusConflict
