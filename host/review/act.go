@@ -40,6 +40,7 @@ func (e faultError) Error() string { return string(e) }
 
 // doForm does as a form says and leads back to the run. A refusal is said there, and the words stay in the form.
 func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) {
+	r.PostForm = withLineFeeds(r.PostForm)
 	said, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
 	if err != nil {
 		if code := codeOf(err); code >= http.StatusInternalServerError {
@@ -153,6 +154,20 @@ func remarksIn(form url.Values) (list []hunks.Remark, err error) {
 	})
 	return list, nil
 }
+
+// withLineFeeds returns a form with the line feeds that a person, or a file's name, has: a browser sends two characters
+// for each, in names and values alike.
+func withLineFeeds(form url.Values) url.Values {
+	out := url.Values{}
+	for name, values := range form {
+		for _, v := range values {
+			out.Add(lineFeeds.Replace(name), lineFeeds.Replace(v))
+		}
+	}
+	return out
+}
+
+var lineFeeds = strings.NewReplacer("\r\n", "\n")
 
 // wordsIn returns what a person has written into a form.
 func wordsIn(form url.Values) string {

@@ -3,6 +3,7 @@ package review_test
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -18,6 +19,22 @@ func (e *engine) refuse(final bool) {
 		return
 	}
 	e.emit(run.PhaseCompleted{Result: e.s.Outcome})
+}
+
+// A browser sends a line feed as two characters, of which a terminal and a prompt would show the first.
+func TestLinesOfAFormEndAsAPersonWroteThem(t *testing.T) {
+	s := atGate(t, review.Config{})
+	v := s.enter("kim")
+	form := v.yes()
+	form.Set("verb", "reject")
+	form.Set("text", "split it\r\nin two")
+	note := url.Values{"token": {v.token()}, "once": {"ABCDEFGHIJ"}, "text": {"one\r\ntwo"}}
+	if code, other := v.post(decidePath, form).code, v.post("/runs/r1/note", note).code; code != http.StatusSeeOther || other != http.StatusSeeOther {
+		t.Fatalf("answered with %d and %d", code, other)
+	}
+	if took := strings.Join(s.engine.messages(), "|"); strings.Contains(took, "\r") || !strings.Contains(took, "split it\nin two") || !strings.Contains(took, "one\ntwo") {
+		t.Errorf("the run has taken %q", took)
+	}
 }
 
 // What a person has written into a form that is not taken is in the answer: the browser keeps nothing of a page that is
