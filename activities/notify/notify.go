@@ -16,6 +16,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -116,15 +117,34 @@ func (a *Activities) runCommand(ctx context.Context, n notify.Notice, link strin
 
 // startProgram runs a program outside of the box: it is the operator's or the system's, and no run has chosen it.
 func (a *Activities) startProgram(ctx context.Context, env []string, in io.Reader, argv ...string) error {
-	said := proc.NewHeadTail(200, 200)
+	said := proc.NewHeadTail(0, keptOutput)
 	res, err := proc.Run(ctx, proc.Command{Argv: argv, Dir: "/", Env: env, Stdin: in, Stdout: said, Stderr: said})
 	switch {
 	case err != nil:
 		return err
 	case res.ExitCode != 0:
-		return fmt.Errorf("%s ended with exit code %d", argv[0], res.ExitCode)
+		return fmt.Errorf("%s ended with exit code %d%s", argv[0], res.ExitCode, a.lastWords(said.RawText()))
 	}
 	return nil
+}
+
+// The bounds of what a failed program has said: of what is searched for secrets in bytes, and of what is told in
+// characters. Less is told than is searched, so no part of a secret that was cut off is.
+const (
+	keptOutput = 8 << 10
+	toldOutput = 300
+)
+
+// lastWords returns the end of what a program has said, without secrets, after a colon.
+func (a *Activities) lastWords(said string) string {
+	if a.config.Redact != nil {
+		said = a.config.Redact(said)
+	}
+	words := []rune(display.Line(strings.Join(strings.Fields(said), " ")))
+	if len(words) == 0 {
+		return ""
+	}
+	return ": " + string(words[max(0, len(words)-toldOutput):])
 }
 
 // postWebhook sends the signed webhook. It reads nothing of the answer but its code and Retry-After.

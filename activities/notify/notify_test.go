@@ -138,8 +138,16 @@ func TestACommandIsTold(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
 		t.Error("the goal was run by the shell")
 	}
-	if err := notify.New(notify.Config{Command: "exit 3"}).Tell(t.Context(), notify.TellInput{Channel: run.CommandChannel, Notice: notice}); err == nil || !strings.Contains(err.Error(), "exit code 3") {
+	failing := notify.New(notify.Config{
+		Command: "echo; yes s3cret-value | head -n 9999; echo no key \033 for s3cret-value >&2; exit 3",
+		Redact:  func(s string) string { return strings.ReplaceAll(s, "s3cret-value", "[redacted]") },
+	})
+	err = failing.Tell(t.Context(), notify.TellInput{Channel: run.CommandChannel, Notice: notice})
+	if err == nil || !strings.HasPrefix(err.Error(), "/bin/sh ended with exit code 3: ") || !strings.HasSuffix(err.Error(), " no key <U+001B> for [redacted]") || strings.Contains(err.Error(), "s3cret") || len(err.Error()) > 400 {
 		t.Errorf("a program that fails: %v", err)
+	}
+	if err := notify.New(notify.Config{Command: "exit 3"}).Tell(t.Context(), notify.TellInput{Channel: run.CommandChannel, Notice: notice}); err == nil || err.Error() != "/bin/sh ended with exit code 3" {
+		t.Errorf("a silent program that fails: %v", err)
 	}
 	if err := tell(run.WebhookChannel); err != nil {
 		t.Errorf("a channel that leads nowhere: %v", err)
