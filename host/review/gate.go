@@ -215,7 +215,12 @@ func (p *page) loadPending(w http.ResponseWriter, r request, id run.ID) (patch [
 		showError(w, r, http.StatusNotFound, "No patch waits now.")
 		return nil, false
 	}
-	a, _ := chooseAttempt(*pending.Approval, askedOf(r).attempt)
+	want := askedOf(r).attempt
+	a, _ := chooseAttempt(*pending.Approval, want)
+	if want != "" && a.ApprovalID != want {
+		showError(w, r, http.StatusNotFound, "That patch does not wait any more: another does.")
+		return nil, false
+	}
 	if patch, err = p.record.Load(id, a.Patch); err != nil {
 		showError(w, r, http.StatusNotFound, "The patch is not at hand here.")
 		return nil, false

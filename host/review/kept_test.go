@@ -79,3 +79,26 @@ func TestTheWordsOfAFormThatIsNotTakenAreShown(t *testing.T) {
 		})
 	}
 }
+
+// The link to a patch never leads to another: who follows it looks at what the page beside it is about.
+func TestALinkToAPatchLeadsToNoOther(t *testing.T) {
+	s := atGate(t, review.Config{})
+	v := s.enter("kim")
+	of := url.Values{"approval": {s.engine.pending()}, "file": {"0"}}.Encode()
+	for _, path := range []string{"/runs/r1/patch?" + of, "/runs/r1/file?" + of} {
+		if r := v.get(path); r.code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, r.code, r.body)
+		}
+	}
+	s.engine.refuse(false)
+	s.engine.emit(run.PhaseStarted{Role: run.Fixer})
+	s.engine.propose("put a dash", patchText+"\n")
+	for _, path := range []string{"/runs/r1/patch?" + of, "/runs/r1/file?" + of} {
+		if r := v.get(path); r.code != http.StatusNotFound || strings.Contains(r.body, "Hello") {
+			t.Errorf("of the earlier patch: %s: %d %s", path, r.code, r.body)
+		}
+	}
+	if r := v.get("/runs/r1/patch"); r.code != http.StatusOK {
+		t.Errorf("control: %d %s", r.code, r.body)
+	}
+}
