@@ -69,3 +69,28 @@ func TestEventsReachThePage(t *testing.T) {
 	}
 	t.Logf("%d events came to the page: p50 %v, p95 %v, worst %v after the event", len(late), late[len(late)/2].Round(time.Millisecond), late[len(late)*95/100].Round(time.Millisecond), late[len(late)-1].Round(time.Millisecond))
 }
+
+// TestANoteThatIsWrittenStays has a run end while a person writes a note: neither the page nor the answer drops the words.
+func TestANoteThatIsWrittenStays(t *testing.T) {
+	t.Parallel()
+	b := openBrowser(t, 390, 844)
+	s := newFixture(t, greetGo)
+	server := reviewOf(s)
+	b.enterReview(server, "/")
+	in := s.input("Greet people politely", s.replay(map[string]string{"plan-1": plan, "execute-1": greeting("put a comma", `"Hello " + name`, `"Hello, " + name`)}), "true")
+	s.begin(in)
+	await(t, "the run asks", func() bool { return s.state(in.RunID).Status == run.AwaitingApproval })
+	b.open(server.URL + review.RunPath(in.RunID))
+	b.awaitText("put a comma")
+	b.paste("//textarea[@id='note']", "prefer a colon")
+	if err := runs.New(s.client, temporalclient.TaskQueue).Cancel(t.Context(), in.RunID); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the page tells of the end", func() bool { return !eval[bool](b, `return !!document.getElementById("decide")`) })
+	if note := eval[string](b, `const note = document.getElementById("note"); return note ? note.value : ""`); note != "prefer a colon" {
+		t.Errorf("the note is now %q", note)
+	}
+	b.click("//form[contains(@action,'/note')]//button")
+	b.awaitText("What you wrote")
+	b.awaitText("prefer a colon")
+}

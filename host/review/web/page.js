@@ -33,7 +33,7 @@
   function put(part) {
     const now = $(part.id);
     if (!now || now.isEqualNode(part)) return;
-    if ('keep' in part.dataset && part.childElementCount > 0) return; // what is written there stays until the run is over
+    if ('keep' in part.dataset && (part.childElementCount > 0 || written(now))) return; // what is written there stays
     if (part.id === 'gate') {
       if (now.dataset.wait === part.dataset.wait) return; // the same patch: what is written to it stays
       if (written(now)) { tell('What you look at was settled meanwhile: load the page again.'); return; }
