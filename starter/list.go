@@ -97,6 +97,9 @@ func (c *cli) markMerged(ctx context.Context, found []runs.Listed) {
 	recorded := map[run.ID]bool{}
 	ids, _ := c.recordedRuns()
 	for _, id := range ids {
+		if ctx.Err() != nil { // of some runs' branches alone nothing is known: one of another run may have the commits
+			return
+		}
 		facts, err := c.recordedFacts(id)
 		own, wanted := branches[facts.Repository.Path]
 		if err != nil || !wanted {

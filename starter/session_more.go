@@ -108,7 +108,7 @@ func (c *cli) printSession(s session.Snapshot) {
 		c.printf("  %s\n", st.Dim("the agent's session "+story.OneLine(s.Agent, 100)))
 	}
 	for _, p := range s.Past[max(0, len(s.Past)-10):] {
-		c.printf("  %s %s  %s\n", st.Dim(p.At.Format(time.TimeOnly)), outcomeOfMessage(st, p), story.OneLine(p.Gist+p.Reason, 100))
+		c.printf("  %s %s  %s\n", st.Dim(p.At.Format(time.TimeOnly)), outcomeOfMessage(st, p), story.OneLine(p.Line(), 100))
 	}
 	if s.Turn != nil {
 		c.printf("  %s %s\n", st.Dim("now"), story.OneLine(s.Turn.Text, 100))

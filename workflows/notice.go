@@ -7,6 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	flow "github.com/ratchet-dev/ratchet/workflows/notify"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // sendNotice has a workflow of its own tell people of an event that calls them, if the run has channels for it. The run
@@ -18,7 +19,7 @@ func (r *runner) sendNotice(ctx workflow.Context, e run.Event) {
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: n.ID, ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, StaticSummary: n.Title(),
+		WorkflowID: n.ID, ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, StaticSummary: page.OfLine(n.Title()),
 	}), flow.Notice, flow.Input{Notice: n, Channels: r.s.Input.Notify})
 	r.notices = append(r.notices, child.GetChildWorkflowExecution())
 }

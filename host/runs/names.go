@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // The numbers under a label are claimed by signals to one workflow. No worker serves it: the history of its
@@ -96,7 +97,7 @@ func (c *Client) sendClaim(ctx context.Context, label string, series int, claim 
 	defer cancel()
 	_, err := c.temporal.SignalWithStartWorkflow(ctx, namesID(label, series), claimSignal, claim, client.StartWorkflowOptions{
 		TaskQueue:     namesQueue,
-		StaticSummary: "The numbers of the runs of " + label,
+		StaticSummary: "The numbers of the runs of " + page.OfLine(label),
 		StaticDetails: "The signals of this workflow are the claims to the numbers of the names of runs. No worker serves it, and it stays open: " +
 			"the engine keeps the claims in their order, and a number is the place of its claim.",
 	}, namesType)

@@ -130,6 +130,9 @@ type Past struct {
 	Resumes    int       `json:"resumes,omitempty"`
 }
 
+// Line returns what the message came to in one line.
+func (p Past) Line() string { return strings.TrimSpace(p.Gist + " " + p.Reason) }
+
 // Ask is a tool call that waits for a person.
 type Ask struct {
 	ApprovalID string         `json:"approvalId"`

@@ -68,7 +68,7 @@ func addTalk(m *markdown, s *session.Snapshot) {
 		m.printf("- %s, **under way**: %s\n", FormatTime(t.Since), escapeMarkup(clipRunes(t.Text, 120)))
 	}
 	for _, p := range slices.Backward(s.Past[max(0, len(s.Past)-shownPast):]) {
-		m.printf("- %s, **%s**: %s\n", FormatTime(p.At), escapeMarkup(string(p.Outcome)), escapeMarkup(clipRunes(p.Gist+p.Reason, 160)))
+		m.printf("- %s, **%s**: %s\n", FormatTime(p.At), escapeMarkup(string(p.Outcome)), escapeMarkup(clipRunes(p.Line(), 160)))
 	}
 	m.printf("\n")
 }
