@@ -1,7 +1,9 @@
 package citizen
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -90,6 +92,29 @@ func (s *Store) removeOurs(id dispatch.GardenID) error {
 		return err
 	}
 	return nil
+}
+
+// removeAbandoned removes a session of ours whose worker has ended, unless a worker that runs has registered it again
+// since. A record that another program has under the id by now stays. A second call removes nothing.
+func (s *Store) removeAbandoned(ctx context.Context, id dispatch.GardenID) (removed bool, err error) {
+	unlock, _, err := s.lockAndList(ctx)
+	if err != nil {
+		return false, fmt.Errorf("remove %s: %w", id, err)
+	}
+	defer unlock()
+	if o, ok := s.FindOurs(id); !ok || o.Alive() {
+		return false, nil
+	}
+	switch r, err := s.Find(id); {
+	case errors.Is(err, ErrUnknown):
+	case err != nil:
+		return false, err
+	case s.IsOurs(r):
+		if err := os.Remove(s.Path(id)); err != nil {
+			return false, err
+		}
+	}
+	return true, errors.Join(s.removeOurs(id), file.SyncDir(s.Dir))
 }
 
 // abandoned returns the sessions of ours whose workers have ended.

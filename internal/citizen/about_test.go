@@ -9,9 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 func note(h citizen.Host) string {
@@ -123,5 +127,39 @@ func TestASweepTakesTheSessionsOfDeadWorkersAlone(t *testing.T) {
 				t.Errorf("a second time: %v, %v", ids, err)
 			}
 		})
+	}
+}
+
+// A worker that is started again takes its sessions over while another process sweeps.
+func TestASweepLeavesASessionThatAnotherWorkerHasTakenOver(t *testing.T) {
+	h := host(t)
+	leave := open(t, h)
+	defer leave()
+	whole, err := os.ReadFile(note(h))
+	must(t, err)
+	kill(t, h)
+	must(t, os.Remove(h.Dirs.Socket(hosted))) // the live one comes back below
+	bind(t, h.Dirs.Socket(hosted)).Close()
+	lock, err := os.OpenFile(filepath.Join(h.Dirs.Sessions, ".ratchet.lock"), os.O_RDWR, 0)
+	must(t, err)
+	defer lock.Close()
+	must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	type swept struct {
+		ids []dispatch.GardenID
+		err error
+	}
+	over := make(chan swept, 1)
+	go func() {
+		ids, err := h.Sweep(t.Context())
+		over <- swept{ids, err}
+	}()
+	eventually.Holds(t, "the sweep has found the session dead", func() bool { return !there(h.Dirs.Socket(hosted)) })
+	must(t, os.WriteFile(note(h), whole, 0o600))
+	server, err := controlsocket.Listen(t.Context(), h.Dirs.Socket(hosted), mute{})
+	must(t, err)
+	defer server.Close()
+	must(t, lock.Close())
+	if got := <-over; got.err != nil || len(got.ids) != 0 || !known(h) || !there(note(h)) || !there(h.Dirs.Socket(hosted)) {
+		t.Errorf("%+v; record %v, note %v, socket %v", got, known(h), there(note(h)), there(h.Dirs.Socket(hosted)))
 	}
 }

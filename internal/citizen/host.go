@@ -70,13 +70,18 @@ func (h Host) Sweep(ctx context.Context) ([]dispatch.GardenID, error) {
 	if err != nil {
 		return nil, err
 	}
+	var swept []dispatch.GardenID
 	var errs []error
 	for _, id := range ids {
-		if r, err := store.Find(id); err == nil && !store.IsOurs(r) { // another program has the id now
-			errs = append(errs, store.removeOurs(id))
-			continue
+		removed := false
+		err := controlsocket.RemoveDead(ctx, h.Dirs.Socket(id))
+		if err == nil {
+			removed, err = store.removeAbandoned(ctx, id)
 		}
-		errs = append(errs, h.Forget(ctx, id))
+		if removed {
+			swept = append(swept, id)
+		}
+		errs = append(errs, err)
 	}
-	return ids, errors.Join(errs...)
+	return swept, errors.Join(errs...)
 }
