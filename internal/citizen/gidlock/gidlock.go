@@ -197,9 +197,14 @@ func (h Holder) isMine() bool {
 }
 
 // isDead reports whether the holder is certainly dead: no process has its number, or, in a lock of
-// ours, a later process has the number by now.
+// ours, a later process has the number by now, or the process has ended and is not waited for.
 func (h Holder) isDead() bool {
-	return h.isNear() && (process.Gone(h.PID) || h.PIDSpace == process.Space() && process.Replaced(h.PID, h.StartKey))
+	return h.isNear() && (process.Gone(h.PID) || h.PIDSpace == process.Space() && h.hasEnded())
+}
+
+// hasEnded reports whether the process with the holder's number is a later one, or has ended.
+func (h Holder) hasEnded() bool {
+	return process.Replaced(h.PID, h.StartKey) || process.Is(h.PID, h.StartKey) && !process.Runs(h.PID, h.StartKey)
 }
 
 // isNear reports whether the holder's number can be looked up here. A number of another host or of

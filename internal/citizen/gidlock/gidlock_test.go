@@ -17,6 +17,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
 )
@@ -88,6 +89,12 @@ func TestReclaim(t *testing.T) {
 		}
 	}
 	space := process.Space()
+	unwaited := exec.Command("sleep", "60") // it ends, and nobody waits for it
+	must(t, unwaited.Start())
+	defer unwaited.Wait()
+	key := process.StartKey(unwaited.Process.Pid)
+	must(t, unwaited.Process.Kill())
+	eventually.Holds(t, "the end of the process", func() bool { return !process.Runs(unwaited.Process.Pid, key) })
 	rows := []struct {
 		name  string
 		text  func(*testing.T, gidlock.Locks) string
@@ -137,6 +144,12 @@ func TestReclaim(t *testing.T) {
 		}), false, true},
 		{"a lock of ours whose process runs", text(func(h *gidlock.Holder) {
 			h.PID, h.StartKey, h.PIDSpace, h.Claim = child.Process.Pid, process.StartKey(child.Process.Pid), space, "c-0"
+		}), false, true},
+		{"a lock of ours whose process has ended and is not waited for", text(func(h *gidlock.Holder) {
+			h.PID, h.StartKey, h.PIDSpace, h.Claim = unwaited.Process.Pid, key, space, "c-0"
+		}), true, false},
+		{"the same, counted nobody says where", text(func(h *gidlock.Holder) {
+			h.PID, h.StartKey, h.Claim = unwaited.Process.Pid, key, "c-0"
 		}), false, true},
 	}
 	for _, row := range rows {

@@ -46,12 +46,13 @@ func (o Owner) validate() error {
 	return nil
 }
 
-// checkAlive returns ErrStale unless the very process still runs.
+// checkAlive returns ErrStale unless the very process still runs. One that its parent has not waited for does not: in
+// a container nobody may ever do that.
 func (o Owner) checkAlive() error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if !process.Is(o.PID, o.StartKey) {
+	if !process.Runs(o.PID, o.StartKey) {
 		return fmt.Errorf("%w: %d", ErrStale, o.PID)
 	}
 	return nil

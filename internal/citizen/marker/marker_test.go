@@ -12,6 +12,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 var (
@@ -37,6 +39,21 @@ func ended(t *testing.T) marker.Owner {
 		t.Fatal(err)
 	}
 	cmd.Wait()
+	return o
+}
+
+// unwaited is a process that has ended and whose parent does not wait for it.
+func unwaited(t *testing.T) marker.Owner {
+	t.Helper()
+	cmd := exec.Command("sleep", "60")
+	must(t, cmd.Start())
+	t.Cleanup(func() { cmd.Wait() })
+	o := marker.OwnerOf(cmd.Process.Pid)
+	must(t, cmd.Process.Kill())
+	eventually.Holds(t, "the end of the process", func() bool { return !process.Runs(o.PID, o.StartKey) })
+	if !process.Is(o.PID, o.StartKey) {
+		t.Fatal("its number is free")
+	}
 	return o
 }
 
@@ -140,6 +157,7 @@ func TestPresence(t *testing.T) {
 		{"a live receiver", write(receiver(target, self)), here},
 		{"no marker", func(*testing.T, dirs) {}, away},
 		{"a process that has ended", func(t *testing.T, d dirs) { write(receiver(target, ended(t)))(t, d) }, away},
+		{"a process that has ended and is not waited for", func(t *testing.T, d dirs) { write(receiver(target, unwaited(t)))(t, d) }, away},
 		{"a process whose number another has got", write(receiver(target, marker.Owner{PID: self.PID, StartKey: "linux:1"})), away},
 		{"a key of another kind", write(receiver(target, marker.Owner{PID: self.PID, StartKey: "ps:Fri Jun 12 12:00:00 2026"})), away},
 		{"an empty key", edited(self.StartKey, ""), away},
