@@ -189,6 +189,9 @@ func readTail(f *os.File) (end int64, have []line, err error) {
 	}
 	if from > 0 { // the first line is cut
 		cut := bytes.IndexByte(b, '\n') + 1
+		if cut == 0 {
+			return 0, nil, fmt.Errorf("%w: its last line has more than %d bytes", ErrDamaged, maxTail)
+		}
 		from, b = from+int64(cut), b[cut:]
 	}
 	end = from

@@ -182,3 +182,18 @@ func TestRecordIntoALongLedger(t *testing.T) {
 		t.Errorf("%d entries, %v", len(list), err)
 	}
 }
+
+// What is longer than any entry was not left by a crash.
+func TestRecordOverwritesNoLongLineOfAnother(t *testing.T) {
+	s := newShelf(t)
+	s.record(entries(1, 2))
+	f, err := file.Append(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(strings.Repeat("x", 5<<20)); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	s.refuses(entries(3, 3), ledger.ErrDamaged)
+}
