@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -37,6 +38,7 @@ type fixture struct {
 	begun  chan string   // the nonces that workflows were told
 	turns  chan activities.TurnEnd
 	lost   error // what becomes of telling them
+	log    log.Logger
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -44,7 +46,7 @@ func newFixture(t *testing.T) *fixture {
 	home, err := os.MkdirTemp("", "desk") // a short path: sockets lie in it
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
-	o := &fixture{t: t, work: filepath.Join(home, "work"), agents: &fakeAgents{sessions: make(chan *fakeSession, 8)}, begun: make(chan string, 8), turns: make(chan activities.TurnEnd, 8)}
+	o := &fixture{t: t, work: filepath.Join(home, "work"), agents: &fakeAgents{sessions: make(chan *fakeSession, 8)}, begun: make(chan string, 8), turns: make(chan activities.TurnEnd, 8), log: temporaltest.Quiet{}}
 	o.dirs, err = citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	check(t, err)
 	check(t, os.Mkdir(o.work, 0o700))
@@ -68,7 +70,7 @@ func check(t testing.TB, err error) {
 func perform[Out any](o *fixture, activity, in any) (out Out, err error) {
 	o.t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
+	suite.SetLogger(o.log)
 	e := suite.NewTestActivityEnvironment()
 	e.SetWorkerOptions(worker.Options{BackgroundActivityContext: o.ctx, Interceptors: []interceptor.WorkerInterceptor{temporaltest.WithClient(fakeClient{fixture: o})}})
 	e.RegisterActivity(o.acts)

@@ -22,6 +22,7 @@ type ownedSession struct {
 	acts   *Activities
 	intake *intake.Intake
 	server *controlsocket.Server // nil: it has no address
+	unsent int                   // messages that were taken from the intake and that the agent did not take
 }
 
 // closeSession stops the session, and then closes its socket, because a peer that finds no listener
@@ -29,7 +30,7 @@ type ownedSession struct {
 // The socket then stays and refuses messages. Left is the number of messages of others that had no
 // turn.
 func (a *ownedSession) closeSession() (left int) {
-	left = len(a.intake.Close())
+	left = a.unsent + len(a.intake.Close())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -52,6 +53,7 @@ func (a *ownedSession) closeSession() (left int) {
 func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Message, show func(report.Progress)) {
 	for ok := true; ok; m, ok = a.intake.Next() {
 		if a.Session.Send(ctx, m.Prompt()) != nil {
+			a.unsent++
 			return
 		}
 		a.runTurn(ctx, show)

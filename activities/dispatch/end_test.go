@@ -1,0 +1,71 @@
+package dispatch_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+)
+
+// warnings is a logger that keeps the fields of the warnings.
+type warnings struct {
+	temporaltest.Quiet
+	mu     sync.Mutex
+	fields [][]any
+}
+
+func (w *warnings) Warn(_ string, fields ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fields = append(w.fields, fields)
+}
+
+// lost returns the numbers of messages that the warnings say were lost.
+func (w *warnings) lost() (numbers []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.fields {
+		if i := slices.Index(f, "messages"); i >= 0 {
+			numbers = append(numbers, f[i+1].(int))
+		}
+	}
+	return numbers
+}
+
+func TestEachMessageThatHadNoTurnIsTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		texts []string
+		ends  func(*fixture, *fakeSession)
+		lost  []int
+	}{
+		"the agent ends before the turn of the one":     {[]string{"second"}, func(_ *fixture, g *fakeSession) { g.exit(agent.Exit{Code: 1}) }, []int{1}},
+		"the agent ends before the turns of both":       {[]string{"second", "third"}, func(_ *fixture, g *fakeSession) { g.exit(agent.Exit{Code: 1}) }, []int{2}},
+		"the dispatch is canceled before the turns":     {[]string{"second", "third"}, func(o *fixture, _ *fakeSession) { o.cancel() }, []int{2}},
+		"the agent ends in the turn of the first":       {[]string{"second", "third"}, func(_ *fixture, g *fakeSession) { g.ends("done"); <-g.told; g.exit(agent.Exit{Code: 1}) }, []int{1}},
+		"each has its turn":                             {[]string{"second"}, func(_ *fixture, g *fakeSession) { g.ends("done"); <-g.told; g.ends("done") }, nil},
+		"nobody sent one, and the agent ends by itself": {nil, func(_ *fixture, g *fakeSession) { g.exit(agent.Exit{Code: 1}) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newFixture(t)
+			log := new(warnings)
+			o.log = log
+			over := o.own(o.ownedTurn())
+			g := receive(t, "the start", o.agents.sessions)
+			receive(t, "the letter", g.told)
+			for _, text := range tt.texts {
+				_, err := o.peer().Send(t.Context(), controlsocket.Message{Text: text})
+				check(t, err)
+			}
+			tt.ends(o, g)
+			if out := receive(t, "the outcome", over); out.err != nil {
+				t.Error(out.err)
+			}
+			if got := log.lost(); !slices.Equal(got, tt.lost) {
+				t.Errorf("told of %v lost messages, want %v", got, tt.lost)
+			}
+		})
+	}
+}
