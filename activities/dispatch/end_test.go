@@ -1,12 +1,19 @@
 package dispatch_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 )
 
@@ -67,5 +74,28 @@ func TestEachMessageThatHadNoTurnIsTold(t *testing.T) {
 				t.Errorf("told of %v lost messages, want %v", got, tt.lost)
 			}
 		})
+	}
+}
+
+// Another process has the locks' directory locked and does not let go.
+func TestATurnEndsWithoutTheRelease(t *testing.T) {
+	o := newFixture(t)
+	e := o.ownedTurn()
+	e.NativeSession = activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-1"}
+	over := o.own(e)
+	g := receive(t, "the start", o.agents.sessions)
+	receive(t, "the letter", g.told)
+	other, err := os.OpenFile(filepath.Join(o.dirs.Locks, ".ratchet.lock"), os.O_RDWR, 0)
+	check(t, err)
+	defer other.Close()
+	eventually.Holds(t, "the other process has the directory", func() bool { return unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil })
+	g.ends("done")
+	if out := receive(t, "the outcome", over); out.err != nil || out.Kind != dispatch.Completed || !o.locked() {
+		t.Errorf("%+v, locked: %v", out, o.locked())
+	}
+	check(t, other.Close())
+	mustPerform[any](o, o.acts.Unlock, e.Lock) // as the dispatch does
+	if o.locked() {
+		t.Error("the lock is left")
 	}
 }

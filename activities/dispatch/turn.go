@@ -77,7 +77,9 @@ func (d *Activities) closeAndUnlock(ctx context.Context, a *ownedSession, c Lock
 		activity.GetLogger(ctx).Warn("the session ended before the turns of messages that it had acknowledged", "target", string(c.Target), "messages", n)
 	}
 	if a.server == nil {
-		_ = d.Unlock(context.Background(), c) // if it fails, the dispatch releases the lock
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.grace)
+		defer cancel()
+		_ = d.Unlock(ctx, c) // if it fails, the dispatch releases the lock
 	}
 }
 
