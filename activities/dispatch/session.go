@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
@@ -62,7 +61,7 @@ func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Messa
 
 // runTurn follows one turn to its end.
 func (a *ownedSession) runTurn(ctx context.Context, show func(report.Progress)) dispatch.Outcome {
-	var said strings.Builder
+	said := int64(0) // bytes; the text itself may be long
 	for {
 		select {
 		case <-ctx.Done():
@@ -73,10 +72,10 @@ func (a *ownedSession) runTurn(ctx context.Context, show func(report.Progress)) 
 			}
 			switch e := event.(type) {
 			case agent.Text:
-				said.WriteString(e.Text)
-				show(report.Progress{Doing: "works", Bytes: int64(said.Len())})
+				said += int64(len(e.Text))
+				show(report.Progress{Doing: "works", Bytes: said})
 			case agent.ToolUse:
-				show(report.Progress{Doing: "uses " + e.Tool, Bytes: int64(said.Len())})
+				show(report.Progress{Doing: "uses " + e.Tool, Bytes: said})
 			case agent.Permission: // the session is the user's; Ratchet may not grant the request
 				_ = a.Decide(ctx, agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
 			case agent.Exit:
