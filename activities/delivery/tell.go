@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // Teller holds the activity by which other workflows give a session a batch. Any worker serves it.
@@ -53,10 +55,12 @@ func refusalOf(ctx context.Context, handle client.WorkflowUpdateHandle) error {
 	return nil
 }
 
-// UpdateOf returns the update that gives a session a batch. Its id is the batch's: a repeated call is one update.
+// UpdateOf returns the update that gives a session a batch. Its id is of the batch's id and words: a repeated call is
+// one update, and other words under the same id are another, which the session refuses.
 func UpdateOf(session string, p Parcel, stage client.WorkflowUpdateStage) client.UpdateWorkflowOptions {
+	words, _ := json.Marshal(p) // strings and bools encode without error
 	return client.UpdateWorkflowOptions{
-		WorkflowID: WorkflowID(session), UpdateID: "batch-" + p.ID, UpdateName: EnqueueUpdate, Args: []any{p}, WaitForStage: stage,
+		WorkflowID: WorkflowID(session), UpdateID: fmt.Sprintf("batch-%s-%s", p.ID, run.DigestOf(words)), UpdateName: EnqueueUpdate, Args: []any{p}, WaitForStage: stage,
 	}
 }
 

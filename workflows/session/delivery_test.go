@@ -363,6 +363,11 @@ func TestWhoGivesABatchLearnsThatItIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for range 2 {
+		if err := give(parcel("b-2", "[[say:other words]]")); err == nil || !strings.Contains(err.Error(), "batch_known") {
+			t.Errorf("other words under a known id: %v", err)
+		}
+	}
 	s.delivers("b-2")
 	s.retire()
 	if err := give(parcel("b-3", "[[say:thanks]]")); err == nil || !strings.Contains(err.Error(), "session_unknown") {
