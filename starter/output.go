@@ -34,6 +34,13 @@ func (o *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// failed returns the first error of a write, that of a reader that has gone included.
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.first
+}
+
 // unwritten returns the error of an output that is cut off. A reader that has gone, such as head, wanted no more of it:
 // that is no error.
 func (o *output) unwritten() error {

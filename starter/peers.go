@@ -86,6 +86,7 @@ printed stays unread.`,
 	return cmd
 }
 
+// printMail returns an error unless all of the mail was printed, and with the error the mail stays unread.
 func (c *cli) printMail(d mailbox.Drained) error {
 	if c.json {
 		return c.printJSON(d)
@@ -98,6 +99,9 @@ func (c *cli) printMail(d mailbox.Drained) error {
 	}
 	if d.Left > 0 {
 		c.printf("%d more are unread: read again\n", d.Left)
+	}
+	if err := c.stdout.failed(); err != nil {
+		return fmt.Errorf("what could not be printed stays unread: %w", err)
 	}
 	return nil
 }
