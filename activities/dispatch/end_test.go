@@ -1,11 +1,13 @@
 package dispatch_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -77,25 +79,50 @@ func TestEachMessageThatHadNoTurnIsTold(t *testing.T) {
 	}
 }
 
-// Another process has the locks' directory locked and does not let go.
-func TestATurnEndsWithoutTheRelease(t *testing.T) {
-	o := newFixture(t)
-	e := o.ownedTurn()
-	e.NativeSession = activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-1"}
-	over := o.own(e)
-	g := receive(t, "the start", o.agents.sessions)
-	receive(t, "the letter", g.told)
+// block lets another process lock the locks' directory until the test ends, or until free is called.
+func (o *fixture) block() (free func()) {
+	o.t.Helper()
 	other, err := os.OpenFile(filepath.Join(o.dirs.Locks, ".ratchet.lock"), os.O_RDWR, 0)
-	check(t, err)
-	defer other.Close()
-	eventually.Holds(t, "the other process has the directory", func() bool { return unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil })
-	g.ends("done")
-	if out := receive(t, "the outcome", over); out.err != nil || out.Kind != dispatch.Completed || !o.locked() {
-		t.Errorf("%+v, locked: %v", out, o.locked())
-	}
-	check(t, other.Close())
-	mustPerform[any](o, o.acts.Unlock, e.Lock) // as the dispatch does
-	if o.locked() {
-		t.Error("the lock is left")
+	check(o.t, err)
+	o.t.Cleanup(func() { other.Close() })
+	eventually.Holds(o.t, "the other process has the directory", func() bool { return unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil })
+	return func() { other.Close() }
+}
+
+func TestATurnWaitsForNoOtherProcess(t *testing.T) {
+	for name, tt := range map[string]struct {
+		backend dispatch.Backend
+		early   bool // before it has the lock; otherwise once its agent starts
+	}{
+		"to have the lock":               {dispatch.Pi, true},
+		"to release it at the beginning": {dispatch.Pi, false},
+		"to release it at the end":       {dispatch.ClaudeCode, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newFixture(t)
+			e := o.ownedTurn()
+			want := dispatch.StartFailed
+			if tt.backend != dispatch.Pi {
+				e.NativeSession, want = activities.NativeSession{Backend: tt.backend, Session: "n-1"}, dispatch.Completed
+			}
+			free := func() {}
+			if tt.early {
+				e.Observe = 50 * time.Millisecond
+				free = o.block()
+			}
+			blocked := make(chan func(), 1)
+			o.agents.refuse = func(context.Context) error { blocked <- o.block(); return nil }
+			over := o.own(e)
+			if !tt.early {
+				free = receive(t, "the start", blocked)
+				receive(t, "the session", o.agents.sessions).ends("done")
+			}
+			if out := receive(t, "the outcome", over); out.err != nil || out.Kind != want || !o.locked() {
+				t.Errorf("%+v, locked: %v", out, o.locked())
+			}
+			free()
+			mustPerform[any](o, o.acts.Unlock, e.Lock) // as the dispatch does
+			o.verifyLeft(nil, false)
+		})
 	}
 }

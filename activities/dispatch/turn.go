@@ -77,16 +77,22 @@ func (d *Activities) closeAndUnlock(ctx context.Context, a *ownedSession, c Lock
 		activity.GetLogger(ctx).Warn("the session ended before the turns of messages that it had acknowledged", "target", string(c.Target), "messages", n)
 	}
 	if a.server == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.grace)
-		defer cancel()
-		_ = d.Unlock(ctx, c) // if it fails, the dispatch releases the lock
+		_ = d.unlockSoon(ctx, c) // if it fails, the dispatch releases the lock
 	}
+}
+
+// unlockSoon is Unlock for an activity that may last for days, or that is canceled: it does not wait for ever for
+// another process that has the locks.
+func (d *Activities) unlockSoon(ctx context.Context, c Lock) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.grace)
+	defer cancel()
+	return d.Unlock(ctx, c)
 }
 
 // beginTurn opens a session that takes input. If others can reach the session, beginTurn releases
 // its lock and tells the workflow. After an error the agent has received nothing.
 func (d *Activities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
-	if err := d.holdLock(ctx, e.Lock); err != nil {
+	if err := d.holdLock(ctx, e); err != nil {
 		return nil, err
 	}
 	if r, err := d.store.Find(e.Request.Target); err == nil && d.store.IsOurs(r) {
@@ -97,7 +103,7 @@ func (d *Activities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession,
 		return nil, err
 	}
 	if a.server != nil {
-		if err = d.Unlock(ctx, e.Lock); err == nil {
+		if err = d.unlockSoon(ctx, e.Lock); err == nil {
 			err = signalWorkflow(ctx, BegunSignal, e.Lock.Nonce)
 		}
 	}
@@ -110,9 +116,12 @@ func (d *Activities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession,
 
 // holdLock makes the lock name this process, because the process that took it may have ended since.
 // It returns an error if the lock was free meanwhile: earlier observations of the target are then
-// no longer valid.
-func (d *Activities) holdLock(ctx context.Context, c Lock) error {
-	lock, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
+// no longer valid. The time for the session to begin bounds the wait for other processes that change locks.
+func (d *Activities) holdLock(ctx context.Context, e OwnedTurn) error {
+	c := e.Lock
+	waiting, cancel := context.WithTimeout(ctx, e.Observe)
+	defer cancel()
+	lock, err := d.locks.Acquire(waiting, c.Target, c.Nonce)
 	if err == nil && !lock.Again {
 		err = errors.New("the lock of the target was lost")
 	}
