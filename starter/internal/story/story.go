@@ -47,7 +47,7 @@ func (t *Teller) Tell(e run.Event) []string {
 	case run.PhaseCompleted:
 		return t.tellCompleted(e, p)
 	case run.PhaseFailed:
-		return t.tellFailure(p.Error)
+		return append(t.tellFailure(p.Error), t.tellRestored(p.Restored)...)
 	case run.PatchProduced:
 		return t.tellProduced(e, p)
 	case run.ApprovalRequested:

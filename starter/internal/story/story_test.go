@@ -141,6 +141,20 @@ func TestStoryOfTheOtherEnds(t *testing.T) {
 	golden.Compare(t, "testdata/canceled.txt", tell(terminal.Style{}, failed.events))
 }
 
+// A run that ends while a call waits, or is canceled, tells at its end what the call has used.
+func TestStoryOfWhatACutOffCallHasUsed(t *testing.T) {
+	used := &run.Usage{InputTokens: 40_000, TotalTokens: 41_000, Cost: run.Dollars(0.21)}
+	for _, end := range []run.Payload{run.RunCanceled{Reason: "enough", Usage: used}, run.RunFailed{Error: run.Problem{Code: "TIMEOUT", Message: "out of time"}, Usage: used}} {
+		e := run.Event{Payload: end}
+		if got := story.UsageOf(e); got != *used {
+			t.Errorf("%T: %+v", end, got)
+		}
+		if told := strings.Join(new(story.Teller).Tell(e), "\n"); !strings.Contains(told, story.Usage(*used)) {
+			t.Errorf("%T: no usage in\n%s", end, told)
+		}
+	}
+}
+
 // Finding B1. That something else had moved the branch is told where the branch
 // is told of.
 func TestStoryOfABranchThatWasPutBack(t *testing.T) {
@@ -155,6 +169,13 @@ func TestStoryOfABranchThatWasPutBack(t *testing.T) {
 		run.PhaseCompleted{Result: run.Pass}, run.RunCompleted{Branch: in.RunID.Branch(), Head: first, Restored: moved})
 	if got := tell(terminal.Style{}, r.events); strings.Count(got, moved.String()) != 3 {
 		t.Errorf("not told three times %q:\n%s", moved, got)
+	}
+	failed := run.PhaseFailed{Error: run.Problem{Code: "AUTH", Message: "no key"}, Restored: moved}
+	var teller story.Teller
+	for range 2 { // the failure itself is told once, where it comes again
+		if got := strings.Join(teller.Tell(run.Event{Payload: failed}), "\n"); !strings.Contains(got, moved.String()) {
+			t.Errorf("not told of a phase that failed:\n%s", got)
+		}
 	}
 }
 

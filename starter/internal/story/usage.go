@@ -22,6 +22,10 @@ func UsageOf(e run.Event) (u run.Usage) {
 		found = p.Usage
 	case run.EvaluationFailedBlocked:
 		found = p.Usage
+	case run.RunFailed:
+		found = p.Usage
+	case run.RunCanceled:
+		found = p.Usage
 	}
 	if found != nil {
 		u = *found
