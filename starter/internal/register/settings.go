@@ -43,14 +43,35 @@ type Change struct {
 	mode     fs.FileMode
 }
 
-// mark ends each command of ours, by which it is found again. To the shell it is a comment.
-const mark = "# ratchet"
+// The parts of a command of ours, by which it is found again. The quoted program stands behind each of the first two; the
+// last ends in a comment for people.
+const (
+	commandStart  = "[ ! -x "
+	commandMiddle = " ] || exec "
+	commandEnd    = " hook claude # ratchet"
+)
 
 // commandOf returns the shell command that hands an event to the program. It does nothing where the program is not,
 // as after it was removed, and in the box of a run.
 func commandOf(program string) string {
-	quoted := "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
-	return fmt.Sprintf("[ ! -x %s ] || exec %s hook claude %s", quoted, quoted, mark)
+	quoted := quoteProgram(program)
+	return commandStart + quoted + commandMiddle + quoted + commandEnd
+}
+
+func quoteProgram(program string) string {
+	return "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
+}
+
+// isOurs reports whether commandOf has made the command, for whichever program.
+func isOurs(command string) bool {
+	twice, begins := strings.CutPrefix(command, commandStart)
+	twice, ends := strings.CutSuffix(twice, commandEnd)
+	length := (len(twice) - len(commandMiddle)) / 2
+	if !begins || !ends || length < len("''") {
+		return false
+	}
+	program := strings.ReplaceAll(twice[1:length-1], `'\''`, "'")
+	return command == commandOf(program)
 }
 
 // signalName is the name of the file that a mailbox's writer changes.
@@ -251,7 +272,7 @@ func filterGroup(raw json.RawMessage) (group json.RawMessage, ours bool, err err
 			Command string `json:"command"`
 		}
 		_ = json.Unmarshal(hook, &h) // a hook of another form has no command, and stays
-		if strings.HasSuffix(h.Command, mark) {
+		if isOurs(h.Command) {
 			ours = true
 			continue
 		}

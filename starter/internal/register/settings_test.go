@@ -66,6 +66,7 @@ func TestWhatIsAddedCanBeTakenOut(t *testing.T) {
 		"other settings":            `{"z":1.50,"model":"opus","a":{"b":[1e400,"<&>\u2028é"]}}`,
 		"hooks of the user's":       `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"date"}]}],"Stop":[{"hooks":[]}],"PreToolUse":[]},"x":null}`,
 		"a hook for the same file":  `{"hooks":{"FileChanged":[{"matcher":"inbox.signal","hooks":[{"type":"command","command":"bell"}]}]}}`,
+		"hooks that end as ours do": `{"hooks":{"SessionStart":[{"hooks":[{"command":"date # ratchet"},{"command":"[ ! -x 'a' ] || exec 'b' hook claude # ratchet"},{"command":"[ ! -x a ] || exec a hook claude # ratchet"}]}]}}`,
 		"an empty object":           `{}`,
 		"a hook of an unknown form": `{"hooks":{"SessionStart":[{"hooks":[{"type":"prompt","prompt":"x"},7]}]}}`,
 	} {
@@ -80,7 +81,7 @@ func TestWhatIsAddedCanBeTakenOut(t *testing.T) {
 				t.Errorf("a second time: %+v\n%s", c, read(t, s))
 			}
 			install(t, s, "/elsewhere/starter")
-			if now := read(t, s); strings.Contains(now, "it's") || strings.Count(now, "# ratchet") != 4 {
+			if now := read(t, s); strings.Contains(now, "it's") || strings.Count(now, "# ratchet") != 4+strings.Count(text, "# ratchet") {
 				t.Errorf("for another program:\n%s", now)
 			}
 			remove(t, s)
