@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Screen prints lines. On a live screen a moving line and a foot may stand below them; other screens have
@@ -269,13 +270,16 @@ func (s *Screen) rowsDrawn() (rows int) {
 	return rows
 }
 
-// clipLeft returns the end of text that fits into a width.
+// clipLeft returns the end of text that fits into a width. What it costs follows from the width: a line is drawn anew for
+// each key of a long text that is pasted.
 func clipLeft(text string, width int) string {
-	runes := []rune(text)
-	for from := 0; from < len(runes); from++ {
-		if cut := string(runes[from:]); Width(cut) <= width {
-			return cut
+	from := len(text)
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(text[:from])
+		if width -= runeWidth(r); width < 0 {
+			break
 		}
+		from -= size
 	}
-	return ""
+	return text[from:]
 }

@@ -229,6 +229,21 @@ func TestFootAndTypedLineStandBelow(t *testing.T) {
 	}
 }
 
+// TestALongTextIsPasted pastes as much as a line takes. It would not end if each key cost what the text before it has.
+func TestALongTextIsPasted(t *testing.T) {
+	var out strings.Builder
+	s := terminal.NewScreen(&out, terminal.Options{Live: true, Width: func() int { return 20 }})
+	pasted := strings.Repeat("0123456789 日本語 ", 16<<10/14)
+	for at := range pasted {
+		out.Reset()
+		s.SetTyped("> ", pasted[:at])
+	}
+	s.SetTyped("> ", pasted)
+	if got := out.String(); !strings.HasSuffix(got, "> 123456789 日本語 ") {
+		t.Errorf("drawn %q", got)
+	}
+}
+
 func TestKeysAreDecoded(t *testing.T) {
 	for typed, want := range map[string]string{
 		"yé日\r": "y é 日 enter", "\x1b[A\x1bOB\x1b[5~": "up down page up", "\x7f\x15\x17\x04": "backspace erase line erase word end",
