@@ -174,7 +174,11 @@ func (k *Keyboard) readSome(b []byte) (int, error) {
 		k.mu.Lock()
 		return 0, nil
 	}
-	return unix.Read(int(k.file.Fd()), b)
+	n, err := unix.Read(int(k.file.Fd()), b)
+	if n == 0 && err == nil { // nothing was typed, or the terminal is gone
+		_, err = unix.IoctlGetTermios(int(k.file.Fd()), readTermios)
+	}
+	return n, err
 }
 
 // decoder turns the bytes of a terminal into keys. It keeps the beginning of a character.

@@ -3,6 +3,7 @@ package terminal_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,5 +87,32 @@ func setMode(t *testing.T, f *os.File, mode unix.Termios) {
 	t.Helper()
 	if err := unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &mode); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAKeyboardEndsWithItsTerminal closes the window of a program that ignores the hang-up, as nohup has it: a read of
+// such a terminal returns at once, without a byte and without an error.
+func TestAKeyboardEndsWithItsTerminal(t *testing.T) {
+	user, program, err := pty.OpenPair(80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	k, err := terminal.OpenKeyboard(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	user.Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range k.Keys() {
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("it reads still")
 	}
 }
