@@ -160,16 +160,35 @@ func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
 	if id, ok := session.IDOf(name); ok {
 		stems = append(stems, string(id))
 	}
+	for _, stem := range stems { // the engine itself knows a session that lists do not show yet
+		if known, err := c.knows(ctx, session.ID(stem)); known || err != nil {
+			return session.ID(stem), err
+		}
+	}
+	return c.completeName(ctx, name, stems)
+}
+
+// knows reports whether there is a session with the id.
+func (c Client) knows(ctx context.Context, id session.ID) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := c.Temporal.DescribeWorkflowExecution(ctx, id.WorkflowID(), "")
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+		return false, nil
+	}
+	return d.GetWorkflowExecutionInfo().GetType().GetName() == workflowType, err
+}
+
+// completeName returns the session whose id alone begins with one of the stems.
+func (c Client) completeName(ctx context.Context, name string, stems []string) (session.ID, error) {
 	var ids []session.ID
 	for _, stem := range stems {
-		found, err := c.listMatching(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, session.ID(stem).WorkflowID()), 50)
+		query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew' AND WorkflowId STARTS_WITH '%s'", workflowType, session.ID(stem).WorkflowID())
+		found, err := c.listMatching(ctx, query, 50)
 		if err != nil {
 			return "", err
 		}
 		for _, l := range found {
-			if string(l.ID) == stem {
-				return l.ID, nil
-			}
 			if strings.HasPrefix(string(l.ID), stem) && !slices.Contains(ids, l.ID) {
 				ids = append(ids, l.ID)
 			}
@@ -177,22 +196,11 @@ func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
 	}
 	switch len(ids) {
 	case 0:
-		return c.findYoung(ctx, name)
+		return "", &NotFoundError{name}
 	case 1:
 		return ids[0], nil
 	}
 	return "", fmt.Errorf("%q is the beginning of %d session ids, %s and %s among them: give more of it", name, len(ids), ids[0], ids[1])
-}
-
-// findYoung asks the engine itself about a session that lists do not show yet.
-func (c Client) findYoung(ctx context.Context, name string) (session.ID, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	d, err := c.Temporal.DescribeWorkflowExecution(ctx, session.ID(name).WorkflowID(), "")
-	if _, none := errors.AsType[*serviceerror.NotFound](err); none || err == nil && d.GetWorkflowExecutionInfo().GetType().GetName() != workflowType {
-		return "", &NotFoundError{name}
-	}
-	return session.ID(name), err
 }
 
 // State returns the session's state.

@@ -70,7 +70,8 @@ func (e *engine) ListWorkflow(_ context.Context, in *workflowservice.ListWorkflo
 	for i, w := range e.workflows[from:] {
 		id, kind := w.GetExecution().GetWorkflowId(), w.GetType().GetName()
 		open := w.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || !strings.Contains(in.GetQuery(), temporalclient.OpenTerm)
-		if open && strings.Contains(in.GetQuery(), "WorkflowType = '"+kind+"'") && strings.HasPrefix(id, prefix) && !e.late[id] {
+		passed := w.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW && strings.Contains(in.GetQuery(), "ExecutionStatus != 'ContinuedAsNew'")
+		if open && !passed && strings.Contains(in.GetQuery(), "WorkflowType = '"+kind+"'") && strings.HasPrefix(id, prefix) && !e.late[id] {
 			out.Executions = append(out.Executions, w)
 		}
 		if next := from + i + 1; len(out.Executions) == 2 && next < len(e.workflows) {
@@ -116,9 +117,14 @@ const open, done = enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECU
 
 func TestASessionIsFoundByTheBeginningOfItsID(t *testing.T) {
 	e := &engine{late: map[string]bool{"session-new": true}}
-	for _, id := range []string{"session-0198aa-1", "session-0198aa-2", "session-0198bb-3", "session-session-x", "session-new", "session-0198bb"} {
+	for _, id := range []string{"session-0198aa-1", "session-0198aa-2", "session-0198bb-3", "session-session-x", "session-new", "session-new-2", "session-0198bb"} {
 		e.add(t, id, "Session", session.Idle, open)
 	}
+	for range 60 { // one that has been talked to for long
+		e.add(t, "session-0198cc-1", "Session", session.Idle, enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
+	}
+	e.add(t, "session-0198cc-1", "Session", session.Idle, open)
+	e.add(t, "session-0198cc-2", "Session", session.Idle, open)
 	e.add(t, "session-other", "Other", session.Idle, open)
 	for _, tt := range []struct {
 		name, arg string
@@ -133,7 +139,9 @@ func TestASessionIsFoundByTheBeginningOfItsID(t *testing.T) {
 		{name: "a beginning", arg: "0198bb-", want: "0198bb-3"},
 		{name: "a beginning that two sessions have", arg: "0198aa", says: "2 session ids, 0198aa-1 and 0198aa-2"},
 		{name: "a session id that looks like a workflow id", arg: "session-x", want: "session-x"},
-		{name: "a session that visibility does not have yet", arg: "new", want: "new"},
+		{name: "a session that visibility does not have yet, and the beginning of another", arg: "new", want: "new"},
+		{name: "its workflow id", arg: "session-new", want: "new"},
+		{name: "a beginning that a session of many executions has, too", arg: "0198cc", says: "2 session ids, 0198cc-1 and 0198cc-2"},
 		{name: "nothing", arg: "", missing: true},
 		{name: "a quote", arg: "' OR WorkflowType != '", missing: true},
 		{name: "a path", arg: "../runs", missing: true},
