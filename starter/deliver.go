@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,21 +98,30 @@ func (c *cli) readBatch(file string) (p activities.Parcel, err error) {
 
 // onDeliveries calls do with the session that the argument names.
 func (c *cli) onDeliveries(ctx context.Context, name string, do func(deliveries.Client, string) error) error {
-	session, err := c.deliverySession(name)
-	if err != nil {
-		return err
-	}
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	// A session that has no delivery yet may be named by its beginning, too. One that is over is known by its ledger alone.
-	full, err := c.sessionsOf(t).Find(ctx, session)
-	if _, none := errors.AsType[*sessions.NotFoundError](err); err != nil && !none {
+	session, err := c.findDelivered(ctx, c.sessionsOf(t), name)
+	if err != nil {
 		return err
 	}
-	return do(deliveries.Client{Temporal: t}, cmp.Or(string(full), session))
+	return do(deliveries.Client{Temporal: t}, session)
+}
+
+// findDelivered returns the session that the argument names. The engine knows the sessions that have no delivery yet; one
+// that is over for long is known by its ledger alone.
+func (c *cli) findDelivered(ctx context.Context, client sessions.Client, name string) (string, error) {
+	known, err := c.ledgerStore().Sessions()
+	if err != nil || slices.Contains(known, name) {
+		return name, err
+	}
+	id, err := client.Find(ctx, name)
+	if _, none := errors.AsType[*sessions.NotFoundError](err); none {
+		return c.deliverySession(name)
+	}
+	return string(id), err
 }
 
 // deliveryMode returns the mode that the flag --deliveries names. Only a person trusts.

@@ -12,7 +12,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -40,14 +39,14 @@ decisions about one session, the oldest first.`,
 		case len(args) == 0:
 			return c.listDeliveries()
 		}
+		if !audit {
+			return c.showDeliveries(ctx, args[0])
+		}
 		session, err := c.deliverySession(args[0])
 		if err != nil {
 			return err
 		}
-		if audit {
-			return c.printAudit(session)
-		}
-		return c.showDeliveries(ctx, session)
+		return c.printAudit(session)
 	})
 	return cmd
 }
@@ -88,20 +87,37 @@ func (c *cli) completeDelivered(_ *cobra.Command, args []string, _ string) ([]st
 }
 
 // showDeliveries shows the deliveries of a session by its workflow, and by its ledger while the workflow cannot be asked.
-func (c *cli) showDeliveries(ctx context.Context, session string) error {
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+func (c *cli) showDeliveries(ctx context.Context, name string) error {
+	v, err := c.askDeliveries(ctx, name)
 	if err == nil {
-		defer t.Close()
-		var v deliveryflow.View
-		if v, err = (deliveries.Client{Temporal: t}).View(ctx, session); err == nil {
-			return c.printDeliveries(v, nil)
+		return c.printDeliveries(v, nil)
+	}
+	session := v.Session
+	if session == "" { // the engine does not say which one is meant
+		known, bad := c.deliverySession(name)
+		if bad != nil {
+			return bad
 		}
+		session = known
 	}
 	v, audit, bad := deliveries.Recorded(c.ledgerStore(), session)
 	if bad != nil || len(audit) == 0 && v.Fold.Seq == 0 {
 		return errors.Join(bad, err)
 	}
 	return c.printDeliveries(v, err)
+}
+
+// askDeliveries asks the workflow of the session that the argument names. With an error only the session is set, once it
+// is known.
+func (c *cli) askDeliveries(ctx context.Context, name string) (v deliveryflow.View, err error) {
+	err = c.onDeliveries(ctx, name, func(d deliveries.Client, session string) error {
+		v, err = d.View(ctx, session)
+		if err != nil {
+			v = deliveryflow.View{Session: session}
+		}
+		return err
+	})
+	return v, err
 }
 
 // listDeliveries lists the open and the last closed batches of all sessions, by their ledgers. A ledger that cannot be

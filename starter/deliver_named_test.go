@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+)
+
+// TestADeliveryReachesTheSessionOfThatID has the deliveries of another session begin with the id: until now the session
+// itself has none.
+func TestADeliveryReachesTheSessionOfThatID(t *testing.T) {
+	t.Parallel()
+	b := newTalk(t)
+	up(t, b.runsDir)
+	b.startSession("--id", "night")
+	b.startSession("--id", "night-2")
+	must(t, ledger.In(b.runsDir).Record(t.Context(), "night-2", []ledger.Entry{{N: 1}}))
+	batch := `{"id":"b-1","jobs":[{"id":"j","state":"ready","summary":"all green"}]}`
+	if r := starter(t.Context(), batch, "--runs-dir", b.runsDir, "deliver", "night", "--file", "-"); r.code != 0 || !strings.Contains(r.out, "deliveries night ") {
+		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
+	}
+	b.says("No deliveries into session night-2 yet", "deliveries", "night-2")
+	b.says(" night  ", "deliveries", "night")
+}
