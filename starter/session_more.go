@@ -174,7 +174,7 @@ func (c *cli) watchSession(ctx context.Context, s foundSession) error {
 		}
 		if first && !c.json {
 			c.printSession(snap)
-		} else if snap.State != seen.State || len(snap.Asks) != len(seen.Asks) {
+		} else if snap.State != seen.State || waitsFor(snap) != waitsFor(seen) {
 			if err := c.tellState(snap); err != nil {
 				return err
 			}
@@ -184,6 +184,18 @@ func (c *cli) watchSession(ctx context.Context, s foundSession) error {
 		}
 		first, seen = false, snap
 	}
+}
+
+// waitsFor returns the ids of what the session waits for.
+func waitsFor(s session.Snapshot) string {
+	p, ids := s.Pending(), ""
+	for _, a := range p.Asks {
+		ids += a.ApprovalID + " "
+	}
+	if p.Question != nil {
+		ids += p.Question.ID
+	}
+	return ids
 }
 
 // printEnd prints how a message ended, one that has no answer too.

@@ -88,12 +88,26 @@ func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) e
 			work.Stop()
 			return c.printAnswer(s.id, snap.Past[i])
 		}
+		if err := checkAwaited(snap, message); err != nil {
+			return err
+		}
 		if snap.State == session.Asking {
 			work.Stop()
 			return c.printAsking(snap)
 		}
 		work.Show(sessionDoing(snap))
 	}
+}
+
+// checkAwaited returns an error if the session will never say how the message has ended.
+func checkAwaited(s session.Snapshot, message string) error {
+	switch {
+	case s.State == session.Retired:
+		return fmt.Errorf("session %s is retired: %s; how far the message came is not known", s.Input.ID, s.Reason)
+	case !s.Knows(message):
+		return fmt.Errorf("session %s has forgotten how message %s ended: it knows its last 100 messages", s.Input.ID, message)
+	}
+	return nil
 }
 
 // isAway reports whether the engine, or every worker, does not answer now. A session that is followed
@@ -156,7 +170,7 @@ func (c *cli) printAsking(s session.Snapshot) error {
 		if c.json {
 			break
 		}
-		c.printf("%s %s\n", c.style().Wait("? the agent wants to use"), story.OneLine(a.Summary, 200))
+		c.printf("%s %s\n", c.style().Wait("? the agent asks for"), story.OneLine(a.Summary, 200))
 		for _, line := range story.Lines(a.Excerpt, 12) {
 			c.printf("  %s\n", line)
 		}

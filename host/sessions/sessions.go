@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -203,16 +204,29 @@ func (c Client) completeName(ctx context.Context, name string, stems []string) (
 	return "", fmt.Errorf("%q is the beginning of %d session ids, %s and %s among them: give more of it", name, len(ids), ids[0], ids[1])
 }
 
-// State returns the session's state.
+// State returns the session's state. A session whose workflow was ended from outside is retired, whatever its last state
+// was.
 func (c Client) State(ctx context.Context, id session.ID) (s session.Snapshot, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	v, err := c.Temporal.QueryWorkflow(ctx, id.WorkflowID(), "", sessionflow.StateQuery)
+	got, err := c.Temporal.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
+		WorkflowID: id.WorkflowID(), QueryType: sessionflow.StateQuery, QueryRejectCondition: enums.QUERY_REJECT_CONDITION_NOT_COMPLETED_CLEANLY,
+	})
+	var v converter.EncodedValue
+	if err == nil {
+		v = got.QueryResult
+	}
+	if err == nil && got.QueryRejected != nil {
+		v, err = c.Temporal.QueryWorkflow(ctx, id.WorkflowID(), "", sessionflow.StateQuery)
+	}
 	if err == nil {
 		err = v.Get(&s)
 	}
 	if err != nil {
 		return s, fmt.Errorf("ask session %s for its state: %w", id, unansweredError(id, err))
+	}
+	if end := got.QueryRejected; end != nil {
+		s.State, s.Reason = session.Retired, fmt.Sprintf("its workflow was ended from outside (%s)", strings.ToLower(end.GetStatus().String()))
 	}
 	return s, nil
 }

@@ -98,7 +98,7 @@ func (e *engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOption
 	return nil, nil
 }
 
-func (e *engine) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+func (e *engine) QueryWorkflowWithOptions(context.Context, *client.QueryWorkflowWithOptionsRequest) (*client.QueryWorkflowWithOptionsResponse, error) {
 	return nil, e.answer
 }
 
