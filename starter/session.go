@@ -25,7 +25,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
-	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
 func (c *cli) sessionCommand() *cobra.Command {
@@ -158,8 +157,8 @@ func (c *cli) startSession(ctx context.Context, f *sessionFlags) error {
 	}
 	if f.say != "" {
 		m := session.Message{ID: uuid.NewString(), Text: f.say, By: c.userName()}
-		if err := s.Send(ctx, in.ID, sessionflow.SayUpdate, m.ID, m, nil); err != nil {
-			return fmt.Errorf("session %s was started, and the message was not taken: %w", in.ID, err)
+		if err := sayOnce(ctx, s, in.ID, m); err != nil {
+			return fmt.Errorf("session %s was started; its first message: %w", in.ID, err)
 		}
 	}
 	if served, err := c.clientOf(t).Served(ctx); err == nil && !served {
@@ -335,12 +334,17 @@ func (c *cli) sessionArtifact(id session.ID, ref run.Ref) ([]byte, error) {
 	return dir.Load(ref)
 }
 
-// textArgument returns a message that is one argument, or standard input for -.
+// textArgument returns a message that is one argument, or standard input for -. It reads some blanks more than a message
+// has, and refuses a longer input: none is said in part.
 func (c *cli) textArgument(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(c.in, session.MaxMessage+1))
+	const most = session.MaxMessage + 4096
+	b, err := io.ReadAll(io.LimitReader(c.in, most+1))
+	if err == nil && len(b) > most {
+		err = usageErrorf("the message is too long: at most %d bytes can be said, put the rest into a file of the repository", session.MaxMessage)
+	}
 	return strings.TrimSpace(string(b)), err
 }
 

@@ -10,9 +10,11 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 	querypb "go.temporal.io/api/query/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
@@ -24,6 +26,12 @@ type looked struct {
 	t     *testing.T
 	snaps []session.Snapshot
 	ended enums.WorkflowExecutionStatus // of the workflow, from outside; zero: it was not
+
+	update error // the answer to each update
+}
+
+func (l *looked) UpdateWorkflow(context.Context, client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	return nil, l.update
 }
 
 func (l *looked) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
@@ -115,5 +123,31 @@ func TestAnAnswerThatIsForgottenIsNotAwaited(t *testing.T) {
 	c, s, _ := followed(t, looked{snaps: idle})
 	if err := c.awaitAnswer(t.Context(), s, "m1"); err == nil || !strings.Contains(err.Error(), "last 100 messages") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestAMessageThatMayBeTakenLaterIsSaidOnce says something while no worker answers. The engine keeps the message, and the
+// next worker takes it.
+func TestAMessageThatMayBeTakenLaterIsSaidOnce(t *testing.T) {
+	_, s, _ := followed(t, looked{update: serviceerror.NewDeadlineExceeded("no poller")})
+	err := sayOnce(t.Context(), s.Client, s.id, session.Message{ID: "m1", Text: "do"})
+	if !errors.Is(err, runs.ErrNoWorker) || !strings.Contains(err.Error(), "--message-id m1") {
+		t.Errorf("error %v", err)
+	}
+	_, s, _ = followed(t, looked{update: serviceerror.NewNotFound("no such workflow")})
+	if err := sayOnce(t.Context(), s.Client, s.id, session.Message{ID: "m1", Text: "do"}); err == nil || strings.Contains(err.Error(), "--message-id") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestALongMessageIsNotCutAtABlank has a message on standard input that would fit without its end.
+func TestALongMessageIsNotCutAtABlank(t *testing.T) {
+	long := strings.Repeat("x", session.MaxMessage)
+	for text, fits := range map[string]bool{long: true, long + "\n \n": true, long + strings.Repeat(" ", 9000) + "y": false} {
+		c := newCLI(console{in: strings.NewReader(text)})
+		got, err := c.textArgument("-")
+		if (err == nil && len(got) <= session.MaxMessage) != fits {
+			t.Errorf("of %d bytes %d are said, %v", len(text), len(got), err)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
@@ -41,7 +42,7 @@ an answer about a budget.`,
 			if m.ID == "" {
 				m.ID = uuid.NewString()
 			}
-			if err := s.Send(ctx, s.id, sessionflow.SayUpdate, m.ID, m, nil); err != nil {
+			if err := sayOnce(ctx, s.Client, s.id, m); err != nil {
 				return err
 			}
 			if detach {
@@ -58,6 +59,16 @@ an answer about a budget.`,
 	flags.StringVar(&m.By, "by", c.userName(), "`name` of who says it")
 	flags.BoolVar(&detach, "detach", false, "do not wait for the answer")
 	return cmd
+}
+
+// sayOnce says something to a session. Its error tells how to say it again where the session may have it all the same: the
+// engine keeps a message that no worker has taken yet.
+func sayOnce(ctx context.Context, s sessions.Client, id session.ID, m session.Message) error {
+	err := s.Send(ctx, id, sessionflow.SayUpdate, m.ID, m, nil)
+	if isAway(err) {
+		return fmt.Errorf("%w; the message may be taken all the same: say it again with --message-id %s, and it is said once", err, m.ID)
+	}
+	return err
 }
 
 // printTaken prints that a session took a message.
