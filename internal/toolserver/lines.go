@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -19,19 +20,41 @@ const maxLine = 1 << 20
 // is not a message with an error and drops it, because the SDK ends the session at such a
 // line. The SDK also ends the session at a batch, unless the client is an old one. Therefore
 // lines passes on the members of a batch one by one.
+//
+// It reads nothing while the client does not take what it is told: the SDK would hold each message
+// that is not answered yet.
 type lines struct {
 	from  *bufio.Reader
-	to    io.Writer
+	to    *answers
 	ready []byte // read from the client, not yet returned by Read
 }
 
-func newLines(from io.Reader, to io.Writer) *lines {
+func newLines(from io.Reader, to *answers) *lines {
 	return &lines{from: bufio.NewReaderSize(from, maxLine), to: to}
+}
+
+// answers is the stream to the client.
+type answers struct {
+	io.WriteCloser
+	writing sync.Mutex
+}
+
+func (a *answers) Write(p []byte) (int, error) {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	return a.WriteCloser.Write(p)
+}
+
+// awaitTaken waits until the client has taken what is being written.
+func (a *answers) awaitTaken() {
+	a.writing.Lock()
+	defer a.writing.Unlock()
 }
 
 // Read returns whole messages only. It returns an error when it cannot write an answer.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.ready) == 0 {
+		l.to.awaitTaken()
 		if err := l.nextLine(); err != nil {
 			return 0, err
 		}

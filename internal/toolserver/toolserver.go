@@ -32,7 +32,8 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.WriteCloser) erro
 	})
 	m.AddReceivingMiddleware(endingWith(ctx))
 	c.Offer(m)
-	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(in, out)), Writer: out}, nil)
+	to := &answers{WriteCloser: out}
+	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(in, to)), Writer: to}, nil)
 	if err != nil {
 		return err
 	}
