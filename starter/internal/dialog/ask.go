@@ -49,9 +49,8 @@ func (p *Person) askForTool(ctx context.Context, a run.PendingApproval) (run.Dec
 				p.Screen.Line(line)
 			}
 		case "end":
-			g := &gate{Person: p, a: a, decision: d}
-			if done, err := g.askForEnd(ctx); done || err != nil {
-				return g.decision, err
+			if done, err := p.askForEnd(ctx, "call", &d); done || err != nil {
+				return d, err
 			}
 		default:
 			return d, ErrUnanswered

@@ -267,7 +267,7 @@ func (g *gate) pressKey(ctx context.Context, key string) (done bool, err error) 
 	case "a":
 		return g.acceptSome(ctx)
 	case "end":
-		return g.askForEnd(ctx)
+		return g.askForEnd(ctx, "patch", &g.decision)
 	}
 	return false, ErrUnanswered
 }
@@ -345,12 +345,13 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// askForEnd asks whether the run shall end.
-func (g *gate) askForEnd(ctx context.Context) (bool, error) {
-	key, err := g.askForWord(ctx, "Refuse the patch and end the run?", []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the patch"}})
+// askForEnd asks whether what waits shall be refused and the run end. The decision says so then.
+func (p *Person) askForEnd(ctx context.Context, what string, d *run.Decision) (bool, error) {
+	words := []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the " + what}}
+	key, err := p.askForWord(ctx, "Refuse the "+what+" and end the run?", words)
 	if key != "yes" || err != nil {
 		return false, err
 	}
-	g.decision.Decision, g.decision.Final = run.Reject, true
+	d.Decision, d.Final = run.Reject, true
 	return true, nil
 }

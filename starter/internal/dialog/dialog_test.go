@@ -117,6 +117,7 @@ func TestOnlyADeliberateWordDecides(t *testing.T) {
 		"by file":                {typed: []string{"f", "", "b", "", "", "", "y"}, want: run.Decision{Decision: run.Approve}, says: "file 3 of 3"},
 		"by file, left":          {typed: []string{"f", "q", "q"}, err: later},
 		"some files":             {typed: []string{"a", "1 3", "b is evil"}, want: run.Decision{Decision: run.Approve, Files: []string{"a.go", "c.go"}, Reason: "b is evil"}},
+		"some, and a single key": {typed: []string{"a", "1", "q", "q"}, err: later},
 		"some, the rest dropped": {typed: []string{"a", "3", "-"}, want: run.Decision{Decision: run.Approve, Files: []string{"c.go"}}},
 		"some, then back":        {typed: []string{"a", "3", "", "q"}, err: later},
 		"no such file":           {typed: []string{"a", "1-9", "q"}, err: later, says: "no number from 1 to 3"},
@@ -226,7 +227,7 @@ func TestAPersonAllowsTheCommandThatIsShown(t *testing.T) {
 		"n, then back":  {typed: []string{"n", "", "q"}, err: dialog.ErrUnanswered},
 		"all of it":     {typed: []string{"d", "y"}, want: run.Decision{Decision: run.Approve}, says: "timeout: 5"},
 		"no part of it": {typed: []string{"a", "f", "q"}, err: dialog.ErrUnanswered},
-		"the end":       {typed: []string{"end", "yes"}, want: run.Decision{Decision: run.Reject, Final: true}},
+		"the end":       {typed: []string{"end", "yes"}, want: run.Decision{Decision: run.Reject, Final: true}, says: "Refuse the call and end the run?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -170,14 +170,11 @@ func (g *gate) acceptSome(ctx context.Context) (bool, error) {
 		g.Screen.Note("  ", "these are all files: y accepts the patch")
 		return false, nil
 	}
-	reason, err := g.Lines.Ask(ctx, "  "+g.Screen.Wait("Why do the others go back? ")+g.Screen.Dim("(- drops them; Enter: back) "))
+	reason, err := g.askReason(ctx, "Why do the others go back?", "- drops them; Enter: back")
 	if reason == "" || err != nil {
 		return false, err
 	}
-	if reason == withoutReason {
-		reason = ""
-	}
-	g.decision.Decision, g.decision.Reason = run.Approve, reason
+	g.decision.Decision, g.decision.Reason = run.Approve, saidReason(reason)
 	for _, n := range chosen {
 		g.decision.Files = append(g.decision.Files, g.files[n-1].Name)
 	}
