@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 //	exit N TEXT   end with that code, TEXT on standard error
 //	die           end by a signal
 //	serve         read a line of the adapter, and answer it
+//	gather N      read N lines of the adapter, and answer them then
 //	absorb        take what was steered
 //	until FILE    wait for a file in the script's directory
 //	flood         say a line that is too long for anybody
@@ -113,39 +114,57 @@ func (p *player) serve() {
 func (p *player) handle() bool {
 	line, ok := p.await()
 	if ok {
-		var f struct{ ID, Type, Message string }
-		if json.Unmarshal([]byte(line), &f) != nil {
-			p.exit(1, "a line that is no JSON")
-		}
-		switch f.Type {
-		case "steer":
-			p.steer(f.ID, f.Message)
-		case "clear_queue":
-			text, _ := json.Marshal(map[string]any{"steering": p.queued, "followUp": []string{}})
-			p.queued = nil
-			p.respond(f.ID, cmp.Or(p.Queue, string(text)))
-		case "get_state":
-			if strings.HasPrefix(f.ID, "rest-") && p.Busy > 0 {
-				p.Busy--
-				p.respond(f.ID, `{"isStreaming":true}`)
-				break
-			}
-			p.respond(f.ID, cmp.Or(p.State, fakeState))
-		case "get_available_models":
-			p.respond(f.ID, cmp.Or(p.Models, fakeModels))
-		case "get_session_stats":
-			p.respond(f.ID, cmp.Or(p.Stats, fakeStats))
-		case "abort":
-			p.respond(f.ID, "{}")
-		case "prompt":
-			if len(p.Turns) > 0 {
-				turn := p.Turns[0]
-				p.Turns = p.Turns[1:]
-				p.act(f.ID, turn)
-			}
-		}
+		p.answer(line)
 	}
 	return ok
+}
+
+func (p *player) answer(line string) {
+	var f struct{ ID, Type, Message string }
+	if json.Unmarshal([]byte(line), &f) != nil {
+		p.exit(1, "a line that is no JSON")
+	}
+	switch f.Type {
+	case "steer":
+		p.steer(f.ID, f.Message)
+	case "clear_queue":
+		text, _ := json.Marshal(map[string]any{"steering": p.queued, "followUp": []string{}})
+		p.queued = nil
+		p.respond(f.ID, cmp.Or(p.Queue, string(text)))
+	case "get_state":
+		if strings.HasPrefix(f.ID, "rest-") && p.Busy > 0 {
+			p.Busy--
+			p.respond(f.ID, `{"isStreaming":true}`)
+			break
+		}
+		p.respond(f.ID, cmp.Or(p.State, fakeState))
+	case "get_available_models":
+		p.respond(f.ID, cmp.Or(p.Models, fakeModels))
+	case "get_session_stats":
+		p.respond(f.ID, cmp.Or(p.Stats, fakeStats))
+	case "abort":
+		p.respond(f.ID, "{}")
+	case "prompt":
+		if len(p.Turns) > 0 {
+			turn := p.Turns[0]
+			p.Turns = p.Turns[1:]
+			p.act(f.ID, turn)
+		}
+	}
+}
+
+// gather reads lines, and answers them only after the last.
+func (p *player) gather(n int) {
+	lines := make([]string, n)
+	for i := range lines {
+		var ok bool
+		if lines[i], ok = p.await(); !ok {
+			syscall.Exit(0)
+		}
+	}
+	for _, line := range lines {
+		p.answer(line)
+	}
 }
 
 func (p *player) steer(id, text string) {
@@ -185,6 +204,10 @@ func (p *player) act(prompt string, lines []string) {
 			if !p.handle() {
 				syscall.Exit(0)
 			}
+		case "gather":
+			var n int
+			fmt.Sscan(rest, &n)
+			p.gather(n)
 		case "absorb":
 			p.queued = nil
 		case "exit":

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -33,8 +34,9 @@ type session struct {
 
 	mu       sync.Mutex
 	id       string
-	gateShut bool // reported by the gate itself
-	calls    map[string]chan response
+	gateShut bool                     // reported by the gate itself
+	calls    map[string]chan response // that wait for an answer, by their ids
+	asked    int                      // calls so far
 	model    model
 	settles  bool // this pi reports when it has settled
 	turns    int
@@ -175,13 +177,17 @@ func (s *session) postFrame(frame any) {
 	s.out.queueLine(line)
 }
 
-// callPi sends pi a command outside of turns, and waits for the answer.
+// callPi sends pi a command outside of turns, and waits for the answer. Each call has an id of its own: the answer to one
+// that was given up is no answer to the next.
 func (s *session) callPi(ctx context.Context, what string) (json.RawMessage, error) {
 	answer := make(chan response, 1)
 	s.mu.Lock()
-	s.calls[what] = answer
+	s.asked++
+	id := fmt.Sprintf("%s-%d", what, s.asked)
+	s.calls[id] = answer
 	s.mu.Unlock()
-	s.postFrame(command{ID: what, Type: what})
+	defer s.forgetCall(id)
+	s.postFrame(command{ID: id, Type: what})
 	select {
 	case r := <-answer:
 		if !r.Success {
@@ -194,6 +200,12 @@ func (s *session) callPi(ctx context.Context, what string) (json.RawMessage, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+func (s *session) forgetCall(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, id)
 }
 
 // readFrames takes frames until the last, and then reports pi's end.
