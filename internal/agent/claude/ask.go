@@ -201,25 +201,39 @@ const maxTitle = 200
 var editTools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
 func (a permissionRequest) toPermission(dir string) agent.Permission {
-	var in struct {
-		Command  string `json:"command"`
-		File     string `json:"file_path"`
-		Notebook string `json:"notebook_path"`
-		URL      string `json:"url"`
-	}
-	_ = json.Unmarshal(a.Input, &in) // members of another type stay empty
+	in := a.texts()
 	p := agent.Permission{
 		CallID: a.CallID, Tool: a.Tool, Input: a.Input, Dir: dir,
 		Reason: cmp.Or(a.Reason, a.ReasonType), Edit: slices.Contains(editTools, a.Tool),
 	}
-	if path := cmp.Or(in.File, in.Notebook, a.Blocked); path != "" {
-		p.Paths = []string{path}
+	for _, path := range []string{in["file_path"], in["notebook_path"]} {
+		if path != "" {
+			p.Paths = append(p.Paths, path)
+		}
+	}
+	if len(p.Paths) == 0 && a.Blocked != "" {
+		p.Paths = []string{a.Blocked}
 	}
 	// The model wrote the description of a command, so the command itself goes first.
-	what, _, more := strings.Cut(cmp.Or(in.Command, in.File, in.Notebook, in.URL, a.Description), "\n")
+	what, _, more := strings.Cut(cmp.Or(in["command"], in["file_path"], in["notebook_path"], in["url"], a.Description), "\n")
 	if more {
 		what += " ..."
 	}
 	p.Title = failure.Clip(strings.TrimSpace(a.Tool+" "+what), maxTitle)
 	return p
+}
+
+// texts returns the members of the input that are texts, by exactly their names, as the client reads them: decoding into a
+// struct would also take FILE_PATH for file_path.
+func (a permissionRequest) texts() map[string]string {
+	var in map[string]json.RawMessage
+	_ = json.Unmarshal(a.Input, &in) // other input has no members
+	texts := map[string]string{}
+	for name, value := range in {
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			texts[name] = text
+		}
+	}
+	return texts
 }
