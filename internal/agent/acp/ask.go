@@ -102,8 +102,8 @@ func (s *session) decideOrWait(a *waitingRequest, c toolCall) {
 		return
 	}
 	a.call = s.toolOf(c)
-	s.tellUse(a.call, c.inputOrSummary())
-	name := a.call.toolName(s.habits)
+	input, name := a.call.inputAsked(c), a.call.toolName(s.habits)
+	s.tellUse(a.call, input)
 	switch {
 	case s.readOnly:
 		s.denyRequest(a, "denied: the session is read-only")
@@ -116,7 +116,7 @@ func (s *session) decideOrWait(a *waitingRequest, c toolCall) {
 		s.requests = append(s.requests, a)
 		paths := a.call.touchedPaths()
 		s.events.Put(agent.Permission{
-			CallID: a.id, Tool: name, Input: c.inputOrSummary(), Title: a.call.Title,
+			CallID: a.id, Tool: name, Input: input, Title: a.call.Title,
 			Paths: paths, Edit: a.call.Kind == string(sdk.ToolKindEdit) && len(paths) > 0,
 		})
 	}

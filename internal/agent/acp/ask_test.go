@@ -94,6 +94,19 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 }
 
+// Two such requests must differ, or the decision on one fits the other.
+func TestARequestThatNamesItsCallAlone(t *testing.T) {
+	_, l := newBench(t, "plain").start()
+	l.Send(script(
+		update(`{"sessionUpdate":"tool_call","toolCallId":"c1","title":"touch a","kind":"execute","status":"pending","rawInput":{"command":"touch a"}}`),
+		ask(`{"toolCall":{"toolCallId":"c1"},"options":[]}`),
+	))
+	want := `{"title":"touch a","kind":"execute","rawInput":{"command":"touch a"}}`
+	if p := agenttest.Next[agent.Permission](l); string(p.Input) != want || p.Tool != "execute" {
+		t.Errorf("%s %s, want %s", p.Tool, p.Input, want)
+	}
+}
+
 // A file outside that only the diff names must not hide behind one inside.
 func TestAllFilesOfAnEditAreNamed(t *testing.T) {
 	_, l := newBench(t, "plain").start()

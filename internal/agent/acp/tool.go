@@ -40,27 +40,43 @@ func isBlank(v json.RawMessage) bool {
 	return false
 }
 
-// inputOrSummary returns the input of the tool. If the agent does not report it,
-// it returns everything that the agent shows of the call, because a decision must
-// tell one call from another.
+// inputOrSummary returns the input of the tool or, if the agent does not report it, its summary.
 func (c toolCall) inputOrSummary() json.RawMessage {
 	if !isBlank(c.Input) {
 		return c.Input
 	}
+	return c.summary()
+}
+
+// summary returns everything that the agent shows of the call, because a decision must tell one call from another.
+func (c toolCall) summary() json.RawMessage {
 	shown := struct {
 		Title     string          `json:"title,omitempty"`
 		Kind      string          `json:"kind,omitempty"`
 		Content   json.RawMessage `json:"content,omitempty"`
 		Locations []location      `json:"locations,omitempty"`
+		Input     json.RawMessage `json:"rawInput,omitempty"`
 	}{Title: c.Title, Kind: c.Kind, Locations: c.Locations}
 	if !isBlank(c.Content) {
 		shown.Content = c.Content
+	}
+	if !isBlank(c.Input) {
+		shown.Input = c.Input
 	}
 	b, err := json.Marshal(shown)
 	if err != nil {
 		return json.RawMessage("{}")
 	}
 	return b
+}
+
+// inputAsked returns the input about which a request asks. A request names its call and may leave out what was told of it
+// before; an input that was told before may not have been whole.
+func (t *tool) inputAsked(request toolCall) json.RawMessage {
+	if !isBlank(request.Input) {
+		return request.Input
+	}
+	return t.summary()
 }
 
 // touchedPaths returns the sorted paths of the files that the call is about.
