@@ -151,12 +151,9 @@ func (s *session) requestSession(ctx context.Context, g greeting, o agent.Option
 	if len(e.Dirs) > 0 && !bool(g.Capabilities.Session.Dirs) {
 		return offer{}, newError(failure.BadRequest, false, g.agentName()+" takes no further directories")
 	}
-	switch {
-	case o.System == "":
-	case bool(g.Capabilities.Session.System):
+	joins := bool(g.Capabilities.Session.System)
+	if o.System != "" && joins {
 		e.System = &systemPrompt{Mode: "append", Content: []sdk.ContentBlock{sdk.TextBlock(o.System)}}
-	case o.Resume == "": // if it cannot join, it goes before the first message
-		s.preface = o.System
 	}
 	if o.Resume != "" {
 		if method = g.resumeMethod(); method == "" {
@@ -174,7 +171,20 @@ func (s *session) requestSession(ctx context.Context, g greeting, o agent.Option
 		return offer{}, err
 	}
 	s.acceptSession(o.Resume, offered.SessionID)
+	if !joins {
+		s.setPreface(o.System, method)
+	}
 	return offered, nil
+}
+
+// setPreface puts a system prompt that cannot join the agent's before the first message of the session. A session that was
+// resumed has had that message, unless session/load repeated none: then an earlier process ended before it.
+func (s *session) setPreface(system, method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if method == sdk.AgentMethodSessionNew || method == sdk.AgentMethodSessionLoad && !s.storied {
+		s.preface = system
+	}
 }
 
 const (

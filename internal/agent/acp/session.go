@@ -34,6 +34,7 @@ type session struct {
 	mu        sync.Mutex
 	preface   string // goes before the first message
 	entered   bool   // updates before that are history
+	storied   bool   // the history holds a message
 	stopping  bool
 	turn      *turn             // under way
 	cancelled <-chan struct{}   // closed when the agent was told of the last interrupt
@@ -271,6 +272,7 @@ func (s *session) takeUpdate(params json.RawMessage) {
 	case u.Kind == "usage_update" && ours:
 		s.takeUsage(n.Update)
 	case !s.entered: // session/load repeats the history before its answer
+		s.storied = s.storied || strings.HasSuffix(u.Kind, "_message_chunk")
 	case !s.handleUpdate(u, ours, n.Update):
 		s.events.Put(agent.Raw{Frame: params})
 	}

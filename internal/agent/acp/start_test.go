@@ -208,6 +208,34 @@ func TestTheSystemPromptAndTheDirectories(t *testing.T) {
 	}
 }
 
+// A process may end between the start of its session and the first message.
+func TestTheSystemPromptGoesWithTheFirstMessageOfAResumedSession(t *testing.T) {
+	for name, tt := range map[string]struct {
+		agent string
+		story []step
+		want  bool
+	}{
+		"without a message":          {"opencode", []step{update(`{"sessionUpdate":"available_commands_update"}`)}, true},
+		"with a message":             {"opencode", []step{update(`{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"old"}}`)}, false},
+		"that repeats no message":    {"resumer", nil, false},
+		"where it joins the agent's": {"claude", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, tt.agent)
+			b.options.Resume, b.options.System = "s1", "be kind"
+			b.set(storyVariable, script(tt.story...))
+			_, l := b.start()
+			l.Turn(script(ends("end_turn")))
+			l.Turn(script(ends("end_turn")))
+			for i, want := range []bool{tt.want, false} {
+				if said := b.heard("session/prompt")[i]; strings.Contains(said, "be kind") != want {
+					t.Errorf("prompt %d was %s", i+1, said)
+				}
+			}
+		})
+	}
+}
+
 func TestOptionsThatAnAgentDoesNotTake(t *testing.T) {
 	for name, tt := range map[string]struct {
 		agent  string
