@@ -103,10 +103,17 @@ func (w *conn) beginCall(k *pendingCall) error {
 }
 
 // callServer sends a request and waits for its answer. Take gets the answer before
-// any later frame of the server is handled.
+// any later frame of the server is handled, and never after callServer has returned.
 func (w *conn) callServer(ctx context.Context, method string, params any, take func(result json.RawMessage) error) error {
 	answer := make(chan error, 1)
+	var taking sync.Mutex
+	givenUp := false
 	err := w.beginCall(&pendingCall{method: method, params: params, done: func(result json.RawMessage, err error) {
+		taking.Lock()
+		defer taking.Unlock()
+		if givenUp {
+			return
+		}
 		if err == nil {
 			err = take(result)
 		}
@@ -119,6 +126,9 @@ func (w *conn) callServer(ctx context.Context, method string, params any, take f
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
+		taking.Lock()
+		defer taking.Unlock()
+		givenUp = true
 		return ctx.Err()
 	}
 }

@@ -1,0 +1,21 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+)
+
+// What a caller that gave up has returned already must not be written any more.
+func TestAnAnswerAfterItsCallerGaveUpIsNotTaken(t *testing.T) {
+	w := &conn{calls: map[string]*pendingCall{}, wake: make(chan struct{}, 1)}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	taken := false
+	err := w.callServer(ctx, "thread/read", object{}, func(json.RawMessage) error { taken = true; return nil })
+	w.takeAnswer(frame{ID: json.RawMessage("1"), Result: json.RawMessage("{}")})
+	if !errors.Is(err, context.Canceled) || taken {
+		t.Errorf("%v, taken: %t", err, taken)
+	}
+}
