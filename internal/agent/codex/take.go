@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -67,9 +68,17 @@ func (s *session) takeFrame(f frame, line []byte) {
 	}
 	n := notification{params: f.Params}
 	act := notifications[f.Method]
-	if act == nil || json.Unmarshal(f.Params, &n) != nil || !act(s, n) {
+	if act == nil || !decodeLenient(f.Params, &n) || !act(s, n) {
 		s.tellEvent(agent.Raw{Frame: line})
 	}
+}
+
+// decodeLenient decodes a value and leaves out members of an unexpected type, so that a turn whose figures cannot be read
+// ends all the same. It reports whether there was a value.
+func decodeLenient(raw json.RawMessage, to any) bool {
+	err := json.Unmarshal(raw, to)
+	_, odd := errors.AsType[*json.UnmarshalTypeError](err)
+	return err == nil || odd
 }
 
 // isOurThread reports whether n is about our thread, and not about the thread of
@@ -86,7 +95,7 @@ func (s *session) ourTurn(n notification) *turn {
 
 func (s *session) onTurnStarted(n notification) bool {
 	var w wireTurn
-	if !s.isOurThread(n) || json.Unmarshal(n.Turn, &w) != nil {
+	if !s.isOurThread(n) || !decodeLenient(n.Turn, &w) || w.ID == "" {
 		return false
 	}
 	if s.running.id != w.ID {
@@ -101,7 +110,7 @@ func (s *session) onTurnStarted(n notification) bool {
 
 func (s *session) onTurnCompleted(n notification) bool {
 	var w wireTurn
-	if !s.isOurThread(n) || json.Unmarshal(n.Turn, &w) != nil {
+	if !s.isOurThread(n) || !decodeLenient(n.Turn, &w) || w.ID == "" {
 		return false
 	}
 	if s.running.id == w.ID {

@@ -18,6 +18,7 @@ func TestHowATurnEnds(t *testing.T) {
 		retriable    bool
 	}{
 		"completed":              {"completed", "", agent.Completed, "", false},
+		"with odd figures":       {"completed", `,"durationMs":"1s","completedAt":"2026-11-27T00:00:00Z"`, agent.Completed, "", false},
 		"interrupted":            {"interrupted", "", agent.Interrupted, "", false},
 		"failed":                 {"failed", `,"error":{"message":"m","codexErrorInfo":"badRequest"}`, agent.Failed, failure.BadRequest, false},
 		"failed, in other words": {"failed", `,"error":"boom"`, agent.Failed, failure.Unknown, true},
