@@ -3,6 +3,7 @@ package openclaw
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -56,10 +57,15 @@ func (s *session) handleEvent(f frame) {
 }
 
 // turnOfPayload reads a payload, and returns the turn under way if the payload is
-// about it.
+// about it. Members of another type stay empty: a turn whose end says something odd
+// ends all the same.
 func (s *session) turnOfPayload(payload json.RawMessage, into any, run *string) *turn {
 	t := s.currentTurn()
-	if t == nil || json.Unmarshal(payload, into) != nil || *run != t.run {
+	if t == nil {
+		return nil
+	}
+	err := json.Unmarshal(payload, into)
+	if _, odd := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !odd || *run != t.run {
 		return nil
 	}
 	return t

@@ -2,6 +2,7 @@ package openclaw_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -30,6 +31,14 @@ func TestEndsOfTurns(t *testing.T) {
 			r.delta(" there", "Hello there")
 			r.chatEvent("final", object{"message": text("Hello there")})
 		}, agent.Completed, "Hello there", "Hello there", failure.Error{}},
+		"the end has odd members": {func(r *job) {
+			r.delta("Hello", "Hello")
+			r.chatEvent("final", object{"message": "Hello", "errorDetail": object{"httpStatus": "none"}})
+		}, agent.Completed, "Hello", "Hello", failure.Error{}},
+		"the end has odd content": {func(r *job) {
+			r.delta("Hello", "Hello")
+			r.broadcast("chat", json.RawMessage(`{"state":"final","message":{"content":[{"type":7}]},"runId":"`+r.id+`"}`))
+		}, agent.Completed, "Hello", "Hello", failure.Error{}},
 		"no pieces at all": {func(r *job) {
 			r.chatEvent("final", object{"message": text("Hello")})
 		}, agent.Completed, "Hello", "Hello", failure.Error{}},

@@ -172,6 +172,7 @@ type content []struct {
 	Text string `json:"text"`
 }
 
+// UnmarshalJSON returns no error: it would end the reading of what the content is in.
 func (c *content) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {
@@ -179,7 +180,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	type parts content
-	return json.Unmarshal(b, (*parts)(c))
+	_ = json.Unmarshal(b, (*parts)(c)) // members of another type stay empty
+	return nil
 }
 
 func (m message) plainText() string {
