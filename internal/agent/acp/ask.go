@@ -92,6 +92,9 @@ func (s *session) takeRequest(params json.RawMessage) func(context.Context) (any
 	}
 }
 
+// maxWaiting bounds the requests that wait. No agent that asks a person comes near it.
+const maxWaiting = 100
+
 // decideOrWait answers a request by the session's permissions, or lets it wait. It
 // allows nothing outside of a turn or in an interrupted turn.
 func (s *session) decideOrWait(a *waitingRequest, c toolCall) {
@@ -110,6 +113,8 @@ func (s *session) decideOrWait(a *waitingRequest, c toolCall) {
 	case slices.Contains(s.refused, name):
 		s.denyRequest(a, fmt.Sprintf("denied: %s may not be used", name))
 	case slices.Contains(s.allowed, name) && s.allowRequest(a):
+	case len(s.requests) >= maxWaiting:
+		s.denyRequest(a, "denied: too many calls wait for a permission")
 	default:
 		for a.id = c.ID; s.indexOfWaiting(a.id) >= 0; a.id += "'" {
 		}

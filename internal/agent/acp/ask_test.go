@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -186,6 +187,19 @@ func TestTwoRequestsUnderOneID(t *testing.T) {
 		if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestAFloodOfRequestsIsDenied(t *testing.T) {
+	const flood, waiting = 150, 100
+	s, l := newBench(t, "plain").start()
+	l.Send(script(append(slices.Repeat([]step{rawAsk}, flood), update(`{"sessionUpdate":"plan"}`))...))
+	agenttest.Next[agent.Notice](l)
+	if all := agenttest.All[agent.Permission](l.Events()); len(all) != waiting {
+		t.Errorf("%d of %d requests wait, want %d", len(all), flood, waiting)
+	}
+	if err := s.Interrupt(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
