@@ -75,7 +75,7 @@ func (s *session) takeUsage(raw json.RawMessage) {
 	decodeLenient(raw, &u)
 	s.context = agent.Context{Used: int(u.Used), Total: int(u.Size)}
 	if u.Cost != nil && u.Cost.Currency == "USD" {
-		s.bill.addReport(run.Dollars(u.Cost.Amount))
+		s.bill.addReport(agent.Price(u.Cost.Amount))
 	}
 	switch {
 	case s.turn != nil:

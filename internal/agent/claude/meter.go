@@ -62,7 +62,7 @@ func (m *meter) billTurn() *run.Micros {
 	if !m.priced {
 		return nil
 	}
-	price := run.Dollars(m.unpaid)
+	price := agent.Price(m.unpaid)
 	m.unpaid, m.priced = 0, false
 	return &price
 }

@@ -31,6 +31,7 @@ func TestCost(t *testing.T) {
 		"the share is missing once":           {[]string{total("1") + "," + since("0.25", "0"), total("1.5")}, []run.Micros{250_000, 500_000}},
 		"nothing was asked of the model":      {[]string{total("0") + `,"model_usage_since_last_result":{}`}, []run.Micros{0}},
 		"the older name":                      {[]string{`"cost_usd":0.01`, `"cost_usd":0.04`}, []run.Micros{10_000, 30_000}},
+		"a price below zero":                  {[]string{total("0.01") + "," + since("-5", "0"), total("0.02")}, []run.Micros{0, 10_000}},
 		"no price":                            {[]string{`"num_turns":1`}, []run.Micros{unpriced}},
 		"fractions of a millionth add up":     {[]string{total("0.0000004"), total("0.0000008")}, []run.Micros{0, 0}},
 		"an interrupted turn has a price too": {[]string{`"is_error":true,"terminal_reason":"aborted_streaming",` + total("0.01")}, []run.Micros{10_000}},

@@ -164,6 +164,13 @@ func TestAnAgentThatWasCutOffIsToldTheDecision(t *testing.T) {
 	}
 }
 
+// A budget must not grow by what an agent says that it used.
+func TestUsageIsNeverBelowZero(t *testing.T) {
+	if got := conduct.UsageOf(agent.Tokens{Input: -1000, Output: 7}); got != (run.Usage{OutputTokens: 7, TotalTokens: 7}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestHowAProcessEnded(t *testing.T) {
 	for want, e := range map[string]agent.Exit{
 		"(exit code 3): no key": {Code: 3, Stderr: "no key"},

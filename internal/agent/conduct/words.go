@@ -25,6 +25,7 @@ func ResumePrompt(until string, decided *run.Permit) string {
 
 // UsageOf returns the usage of the tokens. Its cost is not known.
 func UsageOf(t agent.Tokens) run.Usage {
+	t = t.Bounded()
 	return run.Usage{InputTokens: t.Input, OutputTokens: t.Output, TotalTokens: t.Input + t.Output}
 }
 

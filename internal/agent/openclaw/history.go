@@ -77,7 +77,7 @@ func (h history) sumRun(id string) figures {
 	if !whole {
 		return figures{context: f.context}
 	}
-	if cost := run.Dollars(price); cost > 0 {
+	if cost := agent.Price(price); cost > 0 {
 		f.cost = &cost
 	}
 	return f

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // turn is the state of the turn under way.
@@ -93,7 +92,7 @@ func (s *session) settleTurn(t *turn) {
 		Context: agent.Context{Used: t.used, Total: s.model.Window},
 	}
 	if t.priced {
-		price := run.Dollars(t.cost)
+		price := agent.Price(t.cost)
 		t.end.Cost = &price
 	}
 	s.withdrawRequests()

@@ -131,6 +131,7 @@ func TestWhatATurnUses(t *testing.T) {
 	compacted := `{"type":"compaction_end","reason":"threshold","result":{"summary":"s","usage":{"input":5,"output":2,"cost":{"total":0.25}}}}`
 	f := newFake(t, script{Turns: [][]string{
 		turnOf(ended("a", "toolUse", ""), nested, compacted, ended("b", "stop", "")), plain, turnOf(`{"type":"message_end","message":{"role":"assistant","stopReason":"stop"}}`),
+		turnOf(`{"type":"message_end","message":{"role":"assistant","stopReason":"stop","usage":{"output":1,"cost":{"total":-3}}}}`),
 	}})
 	s := f.start(t, agent.Options{})
 	got, _ := turn(t, s, "go")
@@ -142,6 +143,9 @@ func TestWhatATurnUses(t *testing.T) {
 	}
 	if got, _ = turn(t, s, "go"); got.Tokens != (agent.Tokens{}) || got.Cost != nil {
 		t.Errorf("and %+v for %v", got.Tokens, got.Cost)
+	}
+	if got, _ = turn(t, s, "go"); got.Cost == nil || *got.Cost != 0 {
+		t.Errorf("a price below zero: %v", got.Cost)
 	}
 }
 
