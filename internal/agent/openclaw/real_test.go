@@ -35,6 +35,7 @@ func TestRealGateway(t *testing.T) {
 	agenttest.Run(t, agenttest.Subject{New: real.subject, Touch: touch})
 	t.Run("a message commands nothing", real.commandsNothing)
 	t.Run("read only", real.readOnly)
+	t.Run("the system prompt goes once", real.systemPromptOnce)
 }
 
 // commandsNothing has texts reach the model that the gateway would obey.
@@ -66,6 +67,27 @@ func (g *realGateway) readOnly(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err == nil || agenttest.Said(events) != "so be it" {
 		t.Errorf("said %q; the file: %v", agenttest.Said(events), err)
+	}
+}
+
+// systemPromptOnce resumes a session before its first message and after it.
+func (g *realGateway) systemPromptOnce(t *testing.T) {
+	model := fakemodel.Start(t)
+	a, o := g.subject(t, model)
+	o.System = "heliotrope"
+	for i := range 3 {
+		s, err := a.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Resume = s.ID(); i > 0 {
+			agenttest.Watch(t, s).Turn(fakemodel.Say("ok"))
+			all := model.Requests()
+			if n := strings.Count(all[len(all)-1].Text(), o.System); n != 1 {
+				t.Errorf("message %d: the model heard it %d times", i, n)
+			}
+		}
+		s.Stop(t.Context())
 	}
 }
 

@@ -65,14 +65,26 @@ func (s *session) openSession(ctx context.Context, resume string) error {
 	if err := s.conn.callGateway(ctx, "sessions.patch", settings, nil); err != nil {
 		return err
 	}
+	begun := resume != "" && s.hasMessages(ctx, made.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.key = made.Key
-	if resume != "" {
+	if begun {
 		s.system = ""
 	}
 	s.queue.Put(agent.Started{SessionID: made.Key, Resumed: resume != ""})
 	return nil
+}
+
+// hasMessages reports whether the session has had its first message, with which the system prompt goes: a process may have
+// ended before it. A history that cannot be read counts as one with a message.
+func (s *session) hasMessages(ctx context.Context, key string) bool {
+	if s.terms.system == "" {
+		return true
+	}
+	var h history
+	err := s.conn.callGateway(ctx, "chat.history", object{"sessionKey": key, "limit": 1, "maxChars": 1}, &h)
+	return err != nil || len(h.Messages) > 0
 }
 
 // findSession searches for a session of ours, and ends a run in it: a run outlives

@@ -257,6 +257,13 @@ func TestSystemPromptGoesWithTheFirstMessage(t *testing.T) {
 	if _, l = g.start(t, o); sent("four") {
 		t.Error("want it once in a session")
 	}
+	o.Resume = ""
+	s, _ = g.start(t, o)
+	s.Stop(t.Context()) // before the first message
+	o.Resume = s.ID()
+	if _, l = g.start(t, o); !sent("five") || sent("six") {
+		t.Error("want it with the first message of a session that was resumed before it")
+	}
 }
 
 func TestSendThatIsGivenUpIsAborted(t *testing.T) {
