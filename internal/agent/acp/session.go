@@ -109,7 +109,8 @@ func (s *session) Send(ctx context.Context, text string) error {
 	return nil
 }
 
-// noteSent records that the prompt was written.
+// noteSent records that the prompt was written. An agent can end a turn before all of its prompt is written: what is
+// noted then may be of the turn before.
 func (s *session) noteSent(method string) {
 	if method != sdk.AgentMethodSessionPrompt {
 		return
@@ -117,7 +118,7 @@ func (s *session) noteSent(method string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil {
-		close(s.turn.sent)
+		s.turn.markSent()
 	}
 }
 

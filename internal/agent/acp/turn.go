@@ -29,6 +29,15 @@ func newTurn() *turn {
 	return &turn{began: time.Now(), sent: make(chan struct{}), ended: make(chan struct{}), calls: map[string]*tool{}}
 }
 
+// markSent marks a turn as sent; a second call does nothing.
+func (t *turn) markSent() {
+	select {
+	case <-t.sent:
+	default:
+		close(t.sent)
+	}
+}
+
 // markEnded marks a turn as ended.
 func (t *turn) markEnded() {
 	if t.limit != nil {
