@@ -90,6 +90,9 @@ func tryDriver(t *testing.T, program string) (url string) {
 
 var driverPort = regexp.MustCompile(`started successfully on port (\d+)`)
 
+// commandPatience bounds one command of the browser. Without a graphics card a busy machine draws a page for minutes.
+const commandPatience = 5 * time.Minute
+
 // call is one WebDriver command; its value goes to out. Cleanups call too, so the context is not the test's.
 func (b *browser) call(method, url string, in, out any) {
 	b.t.Helper()
@@ -99,7 +102,7 @@ func (b *browser) call(method, url string, in, out any) {
 }
 
 func (b *browser) try(method, url string, in, out any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), commandPatience)
 	defer cancel()
 	var body io.Reader
 	if method == http.MethodPost {
