@@ -2,14 +2,21 @@ package agent
 
 import "sync"
 
+// mostUnread bounds the events that wait in a queue, in bytes. One event more than that may come.
+const mostUnread = 64 << 20
+
 // Queue is the event stream of a session. Put never blocks, so that an agent
-// keeps working while its events are not read yet. NewQueue makes one.
+// keeps working while its events are not read yet. Who puts events into it calls AwaitRoom
+// before it reads more of the agent: its output could fill the memory of the worker otherwise.
+// NewQueue makes one.
 type Queue struct {
 	out chan Event
 
 	mu     sync.Mutex
 	ready  *sync.Cond
 	events []Event
+	size   int           // bytes of events, about
+	room   chan struct{} // closed when there is room again; nil: nobody waits for it
 	closed bool          // no more events
 	gone   chan struct{} // closed by Drop
 }
@@ -33,7 +40,56 @@ func (q *Queue) Put(e Event) {
 		return
 	}
 	q.events = append(q.events, e)
+	q.size += sizeOf(e)
 	q.ready.Signal()
+}
+
+// AwaitRoom returns when the queue has room, takes no more events, or stop is closed.
+func (q *Queue) AwaitRoom(stop <-chan struct{}) {
+	q.mu.Lock()
+	if q.closed || q.size <= mostUnread {
+		q.mu.Unlock()
+		return
+	}
+	if q.room == nil {
+		q.room = make(chan struct{})
+	}
+	room := q.room
+	q.mu.Unlock()
+	select {
+	case <-room:
+	case <-stop:
+	}
+}
+
+// tellRoom is called with the lock held.
+func (q *Queue) tellRoom() {
+	if q.room != nil && (q.closed || q.size <= mostUnread) {
+		close(q.room)
+		q.room = nil
+	}
+}
+
+// sizeOf returns about how many bytes an event takes.
+func sizeOf(e Event) int {
+	const least = 128
+	switch e := e.(type) {
+	case Text:
+		return least + len(e.Text)
+	case ToolUse:
+		return least + len(e.Input)
+	case ToolResult:
+		return least + len(e.Output)
+	case Permission:
+		return least + len(e.Input) + len(e.Title) + len(e.Reason)
+	case Turn:
+		return least + len(e.Text)
+	case Notice:
+		return least + len(e.Data)
+	case Raw:
+		return least + len(e.Frame)
+	}
+	return least
 }
 
 // Close closes C after the waiting events have been read. Unless e is nil, it is
@@ -48,6 +104,7 @@ func (q *Queue) Close(e Event) {
 		q.events = append(q.events, e)
 	}
 	q.closed = true
+	q.tellRoom()
 	q.ready.Signal()
 }
 
@@ -61,6 +118,7 @@ func (q *Queue) Drop() {
 		close(q.gone)
 	}
 	q.closed, q.events = true, nil
+	q.tellRoom()
 	q.ready.Signal()
 }
 
@@ -93,5 +151,7 @@ func (q *Queue) nextEvent() (Event, bool) {
 	e := q.events[0]
 	q.events[0] = nil
 	q.events = q.events[1:]
+	q.size -= sizeOf(e)
+	q.tellRoom()
 	return e, true
 }

@@ -3,8 +3,10 @@ package agent_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
@@ -93,5 +95,42 @@ func TestAQueueIsForManyWriters(t *testing.T) {
 	}
 	if len(events) != writers*each {
 		t.Errorf("%d events came out", len(events))
+	}
+}
+
+// The queue holds more than it has room for until somebody reads, or nobody will read any more.
+func TestAFullQueueHasNoRoom(t *testing.T) {
+	big := agent.Text{Text: strings.Repeat("x", 65<<20)}
+	stop := make(chan struct{})
+	close(stop)
+	for name, end := range map[string]func(*agent.Queue) <-chan struct{}{
+		"it is read":        func(q *agent.Queue) <-chan struct{} { <-q.C(); <-q.C(); return nil },
+		"it is closed":      func(q *agent.Queue) <-chan struct{} { q.Close(nil); return nil },
+		"it is dropped":     func(q *agent.Queue) <-chan struct{} { q.Drop(); return nil },
+		"the wait is ended": func(*agent.Queue) <-chan struct{} { return stop },
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := agent.NewQueue()
+			defer q.Drop()
+			q.AwaitRoom(nil) // an empty one has room
+			for range 2 {    // one is on its way out
+				q.Put(big)
+			}
+			waits := make(chan struct{})
+			go func() {
+				q.AwaitRoom(nil)
+				close(waits)
+			}()
+			select {
+			case <-waits:
+				t.Fatal("there is room")
+			case <-time.After(20 * time.Millisecond): // if it is too short, the test proves less
+			}
+			if stop := end(q); stop != nil {
+				q.AwaitRoom(stop)
+				q.Drop()
+			}
+			<-waits
+		})
 	}
 }

@@ -3,14 +3,17 @@ package acp_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // What the agents ask (docs/contracts/acp.md, 3, and their wires).
@@ -199,6 +202,32 @@ func TestAFloodOfRequestsIsDenied(t *testing.T) {
 		t.Errorf("%d of %d requests wait, want %d", len(all), flood, waiting)
 	}
 	if err := s.Interrupt(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The agent reads no answer and asks on: its requests are read no further.
+func TestAnAgentThatReadsNoAnswersIsReadNoFurther(t *testing.T) {
+	const flood = 5000
+	var asks strings.Builder
+	for id := range flood {
+		fmt.Fprintf(&asks, `{"id":%d,"method":"x","params":{"pad":%q}}`+"\n", 1000+id, strings.Repeat("x", 200))
+	}
+	s, l := newBench(t, "plain").start()
+	before := runtime.NumGoroutine()
+	l.Send(script(step{Raw: asks.String()})) // the player does not go on after an answer to what it has not asked
+	last, same := 0, 0
+	eventually.Holds(t, "requests wait for their answers to be taken, and their number stays", func() bool {
+		n := runtime.NumGoroutine()
+		if same++; n != last {
+			last, same = n, 0
+		}
+		return n > before+50 && same > 5
+	})
+	if n := runtime.NumGoroutine() - before; n > 500 {
+		t.Errorf("%d goroutines for %d requests", n, flood)
+	}
+	if err := s.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

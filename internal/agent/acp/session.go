@@ -50,6 +50,7 @@ func newSession(c *child.Child, o agent.Options, patience time.Duration) *sessio
 		gone: make(chan struct{}),
 		bill: bill{carried: o.Resume != ""},
 	}
+	c.Pace(s.events)
 	s.wire = newWire(c, s)
 	return s
 }

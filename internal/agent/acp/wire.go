@@ -14,8 +14,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// maxLine is the longest line that the connection can take, including its end.
-const maxLine = 10 << 20
+const (
+	// maxLine is the longest line that the connection can take, including its end.
+	maxLine = 10 << 20
+	// maxUnanswered bounds the requests whose answers the agent has not taken. More permission requests than wait at most
+	// are among them only if the agent does not read.
+	maxUnanswered = maxWaiting + 28
+)
 
 var (
 	errLine   = fmt.Errorf("the agent wrote a line of more than %d bytes", maxLine)
@@ -47,6 +52,8 @@ type wire struct {
 	pending bool          // peer has not handled the last message yet
 	rest    []byte        // of the line that is being read
 
+	unanswered chan struct{} // has one for each request that was read and not answered
+
 	once   sync.Once
 	failed chan struct{} // closed when the connection can no longer be used
 	cause  error         // the reason; may be read after failed is closed
@@ -56,6 +63,7 @@ func newWire(c *child.Child, p peer) *wire {
 	w := &wire{
 		child: c, peer: p,
 		ready: make(chan struct{}), taken: make(chan struct{}, 1), failed: make(chan struct{}),
+		unanswered: make(chan struct{}, maxUnanswered),
 	}
 	w.conn = sdk.NewConnection(w.handleCall, w, w)
 	w.conn.SetLogger(slog.New(slog.DiscardHandler)) // of frames, which may hold secrets
@@ -110,10 +118,25 @@ func (w *wire) nextMessage() error {
 		if ask && m.ID == nil {
 			continue // without an id, no answer is expected
 		}
+		if m.Method != "" && m.ID != nil && !w.awaitAnswers() {
+			return io.EOF
+		}
 		w.pending = ask || m.Method == sdk.ClientMethodSessionUpdate
 		w.rest = append(line, '\n')
 		return nil
 	}
+}
+
+// awaitAnswers waits until the agent has taken enough answers for another request: each that is not written holds its
+// request in memory. It returns false if no more can be written.
+func (w *wire) awaitAnswers() bool {
+	select {
+	case w.unanswered <- struct{}{}:
+		return true
+	case <-w.failed:
+	case <-w.child.Done():
+	}
+	return false
 }
 
 // Write sends the messages of the connection, one at a time.
@@ -125,6 +148,11 @@ func (w *wire) Write(p []byte) (int, error) {
 	}
 	if m := parseEnvelope(p); m.Method != "" {
 		w.peer.noteSent(m.Method)
+	} else {
+		select {
+		case <-w.unanswered:
+		default: // an answer to what was no request
+		}
 	}
 	return n, nil
 }

@@ -54,6 +54,8 @@ type Child struct {
 	grace  time.Duration
 	cancel context.CancelFunc
 	done   chan struct{}
+	unread *agent.Queue  // see Pace
+	enough chan struct{} // closed when the end of the program is expected
 
 	writing sync.Mutex // one line at a time
 	mu      sync.Mutex
@@ -79,7 +81,7 @@ func Start(ctx context.Context, s Spec) (*Child, error) {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Child{
 		in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), cancel: end, grace: cmp.Or(s.Grace, proc.DefaultGrace),
-		stderr: proc.NewHeadTail(0, keptStderr), done: make(chan struct{}),
+		stderr: proc.NewHeadTail(0, keptStderr), done: make(chan struct{}), enough: make(chan struct{}),
 	}
 	var stderr io.Writer = c.stderr
 	if s.Log != nil {
@@ -161,10 +163,17 @@ func (c *Child) SendLine(ctx context.Context, line []byte) error {
 	return nil
 }
 
+// Pace has ReadLine wait while the queue has no room for what the lines say, until the program is to end: a program that
+// writes faster than its events are read waits then. It is called before the first ReadLine.
+func (c *Child) Pace(q *agent.Queue) { c.unread = q }
+
 // ReadLine returns the next line without its end. It skips blank lines. It
 // returns io.EOF after the last line, whose end may be missing, and ErrLine for a
 // line that is longer than MaxLine.
 func (c *Child) ReadLine() ([]byte, error) {
+	if c.unread != nil {
+		c.unread.AwaitRoom(c.enough)
+	}
 	for {
 		line, err := c.readRawLine()
 		if line = bytes.TrimSpace(line); len(line) > 0 {
@@ -227,6 +236,11 @@ func (c *Child) End() {
 func (c *Child) ExpectEnd() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	select {
+	case <-c.enough:
+	default:
+		close(c.enough)
+	}
 	select {
 	case <-c.done:
 	default:

@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 func start(t *testing.T, role string) *child.Child {
@@ -129,4 +131,39 @@ func TestWhatDoesNotRunIsUnavailable(t *testing.T) {
 	if !errors.Is(err, agent.ErrUnavailable) || !strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A program that writes pages without an end is read only as far as its events are.
+func TestAProgramWaitsForTheReaderOfItsEvents(t *testing.T) {
+	c := start(t, "flood")
+	q := agent.NewQueue()
+	defer q.Drop()
+	c.Pace(q)
+	var pages atomic.Int64
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			page, err := c.ReadLine()
+			if err != nil {
+				return
+			}
+			q.Put(agent.Raw{Frame: page})
+			pages.Add(1)
+		}
+	}()
+	const full, far = 64 << 20 / (4 << 10), 200_000
+	last, same := int64(0), 0
+	eventually.Holds(t, "the program is read no further, or much too far", func() bool {
+		n := pages.Load()
+		if same++; n != last {
+			last, same = n, 0
+		}
+		return n > full/2 && same > 5 || n > far
+	})
+	if n := pages.Load(); n > full+full/10 {
+		t.Errorf("%d pages were read, and nobody has read their events", n)
+	}
+	c.End()
+	<-over // although nobody reads
 }

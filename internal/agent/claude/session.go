@@ -53,6 +53,7 @@ func newSession(c *child.Child, o agent.Options, fresh string, p projects) *sess
 	if o.Resume != "" {
 		s.id.id, s.id.resumed = o.Resume, true
 	}
+	c.Pace(s.queue)
 	go s.readFrames()
 	return s
 }

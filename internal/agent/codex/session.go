@@ -51,6 +51,7 @@ func newSession(c *child.Child, scratch string) *session {
 		child: c, conn: newConn(c), queue: agent.NewQueue(), scratch: scratch, over: make(chan struct{}),
 		calls: openCalls{}, approvals: newApprovals(), limits: limits{},
 	}
+	c.Pace(s.queue)
 	go s.readFrames()
 	return s
 }

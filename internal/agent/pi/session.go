@@ -53,6 +53,7 @@ func newSession(c *child.Child, o agent.Options, f lentFiles) *session {
 		child: c, queue: agent.NewQueue(), out: newOutbox(c.WriteLine), o: o, files: f, over: make(chan struct{}),
 		calls: map[string]chan response{}, requests: gateRequests{}, rules: newRules(o),
 	}
+	c.Pace(s.queue)
 	go s.readFrames()
 	return s
 }
