@@ -44,6 +44,9 @@ func (c *cli) readTyped(screen *terminal.Screen) *dialog.Lines {
 	if err != nil { // a terminal of another kind: it shows typed characters by itself
 		return dialog.ReadLines(c.in, screen)
 	}
+	if c.screen && c.getenv("TERM") != "dumb" {
+		k.HoldPastes(c.out)
+	}
 	c.atEnd = append(c.atEnd, k.Close)
 	return dialog.ReadKeys(k, screen)
 }

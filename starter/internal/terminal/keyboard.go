@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -46,6 +47,7 @@ type Keyboard struct {
 
 	mu     sync.Mutex // held while a read is under way
 	before *unix.Termios
+	pastes io.Writer // see HoldPastes
 	paused bool
 	end    func()
 }
@@ -86,6 +88,24 @@ func OpenKeyboard(f *os.File) (*Keyboard, error) {
 		}
 	}()
 	return k, nil
+}
+
+// The sequences by which a terminal is asked to mark what is pasted, and no more (xterm, control sequences, bracketed
+// paste mode), and its marks.
+const (
+	markPastes  = "\x1b[?2004h"
+	leavePastes = "\x1b[?2004l"
+	pasteBegins = "\x1b[200~"
+	pasteEnds   = "\x1b[201~"
+)
+
+// HoldPastes lets no line feed of a pasted text count as Enter: who pastes has not read the line that it would answer. Out
+// leads to the terminal.
+func (k *Keyboard) HoldPastes(out io.Writer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pastes = out
+	k.takeBack()
 }
 
 // Keys returns the channel of the keys.
@@ -129,7 +149,15 @@ func (k *Keyboard) setMode(keys bool) error {
 		mode.Lflag &^= unix.ICANON | unix.ECHO
 		mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 0, 1
 	}
-	return unix.IoctlSetTermios(int(k.file.Fd()), writeTermios, &mode)
+	if err := unix.IoctlSetTermios(int(k.file.Fd()), writeTermios, &mode); err != nil || k.pastes == nil {
+		return err
+	}
+	mark := leavePastes
+	if keys {
+		mark = markPastes
+	}
+	_, err := io.WriteString(k.pastes, mark)
+	return err
 }
 
 func (k *Keyboard) read() {
@@ -182,7 +210,15 @@ func (k *Keyboard) readSome(b []byte) (int, error) {
 }
 
 // decoder turns the bytes of a terminal into keys. It keeps the beginning of a character.
-type decoder struct{ rest []byte }
+type decoder struct {
+	rest    []byte
+	pasting bool // between the marks of a paste
+	silence int  // reads in a row without a byte
+}
+
+// pasteSilence is the number of reads without a byte, a tenth of a second each, after which a paste whose end was lost is
+// over.
+const pasteSilence = 20
 
 // named are the sequences of the keys that have a name.
 var named = map[string]KeyName{
@@ -193,14 +229,28 @@ var named = map[string]KeyName{
 // alone is then the key of that name.
 func (d *decoder) decode(b []byte) (keys []Key) {
 	quiet := len(b) == 0
+	if d.silence++; !quiet {
+		d.silence = 0
+	}
+	d.pasting = d.pasting && d.silence < pasteSilence
 	d.rest = append(d.rest, b...)
 	for len(d.rest) > 0 {
 		key, n := nextKey(d.rest, quiet)
 		if n == 0 {
 			return keys
 		}
+		typed := string(d.rest[:n])
 		d.rest = d.rest[n:]
-		keys = append(keys, key)
+		switch {
+		case typed == pasteBegins:
+			d.pasting = true
+		case typed == pasteEnds:
+			d.pasting = false
+		case !d.pasting, key.Char != 0:
+			keys = append(keys, key)
+		case key.Name == Enter:
+			keys = append(keys, Key{Char: ' '})
+		}
 	}
 	return keys
 }

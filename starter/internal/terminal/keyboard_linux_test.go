@@ -2,11 +2,13 @@ package terminal_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/pty"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -114,5 +116,47 @@ func TestAKeyboardEndsWithItsTerminal(t *testing.T) {
 	case <-ended:
 	case <-time.After(time.Minute):
 		t.Error("it reads still")
+	}
+}
+
+// A paste is marked while the keyboard has the terminal, and never for another program. One whose end is lost does not
+// hold Enter for ever.
+func TestPastesAreHeldWhileTheKeyboardHasTheTerminal(t *testing.T) {
+	user, program, err := pty.OpenPair(80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer user.Close()
+	defer program.Close()
+	k, err := terminal.OpenKeyboard(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	var told strings.Builder
+	k.HoldPastes(&told)
+	resume := k.Pause()
+	resume()
+	if _, err := user.WriteString("\x1b[200~a\ny\r"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range "a y " {
+		if key := <-k.Keys(); key.Char != want {
+			t.Errorf("pasted: %+v, want %q", key, want)
+		}
+	}
+	eventually.Holds(t, "Enter counts again", func() bool {
+		if _, err := user.WriteString("\r"); err != nil {
+			t.Fatal(err)
+		}
+		if key := <-k.Keys(); key.Name == terminal.Enter {
+			return true
+		}
+		time.Sleep(2500 * time.Millisecond) // typing has to rest for a while
+		return false
+	})
+	k.Close()
+	if want := "\x1b[?2004h\x1b[?2004l\x1b[?2004h\x1b[?2004l"; told.String() != want {
+		t.Errorf("the terminal was told %q, want %q", told.String(), want)
 	}
 }

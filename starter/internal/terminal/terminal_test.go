@@ -247,7 +247,7 @@ func TestALongTextIsPasted(t *testing.T) {
 func TestKeysAreDecoded(t *testing.T) {
 	for typed, want := range map[string]string{
 		"yé日\r": "y é 日 enter", "\x1b[A\x1bOB\x1b[5~": "up down page up", "\x7f\x15\x17\x04": "backspace erase line erase word end",
-		"\x1b[200~": "other", "\x00": "other", "\xff": "other",
+		"\x1b[200~no\r\ny\n\x7f\x1b[A\x1b[201~\n": "n o     y   enter", "\x1b[200~y\n": "y  ", "\x00": "other", "\xff": "other",
 	} {
 		var names []string
 		for _, k := range terminal.DecodeKeys(typed) {
