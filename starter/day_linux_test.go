@@ -89,6 +89,7 @@ func newDay(t *testing.T) *day {
 	write(t, filepath.Join(codex, "config.toml"), fakemodel.CodexConfig(model.URL))
 	opencode := filepath.Join(h.home, "opencode.json")
 	write(t, opencode, fakemodel.OpencodeConfig(model.URL))
+	must(t, fakemodel.SettleOpencode(h.home))
 	_, ready, _ := upIn(t, h.environ("ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=sk-ant-dummy-key-0000", "CLAUDE_BIN="+need.Env(t, "CLAUDE_BIN"),
 		"CODEX_HOME="+codex, "CODEX_BIN="+need.Env(t, "CODEX_BIN"), "OPENAI_API_KEY=dummy-key-0000", "OPENCODE_CONFIG="+opencode, "OPENCODE_DISABLE_MODELS_FETCH=1",
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1"), h.runsDir)

@@ -92,6 +92,9 @@ var realAgents = []realAgent{
 		environ: func(t testing.TB, home, binary, model string) []string {
 			config := filepath.Join(home, "opencode.json")
 			writeFile(t, config, fakemodel.OpencodeConfig(model))
+			if err := fakemodel.SettleOpencode(home); err != nil {
+				t.Fatal(err)
+			}
 			env := []string{
 				"HOME=" + home, "OPENCODE_CONFIG=" + config, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1",
 				"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",

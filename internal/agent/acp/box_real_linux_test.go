@@ -29,6 +29,9 @@ func TestOpencodeInTheBoxIsResumed(t *testing.T) {
 	}
 	home, model := t.TempDir(), fakemodel.Start(t)
 	write(t, filepath.Join(home, "opencode.json"), opencodeConfig(model.URL))
+	if err := fakemodel.SettleOpencode(home); err != nil {
+		t.Fatal(err)
+	}
 	adapter := acp.New(acp.Config{
 		Argv: []string{binary, "acp"}, Sandbox: child.Sandbox{Box: b, Network: []string{strings.TrimPrefix(model.URL, "http://")}},
 		Environ: []string{

@@ -76,6 +76,9 @@ func TestOpencode(t *testing.T) {
 	in := func(t *testing.T, home string, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 		config := filepath.Join(home, "opencode.json")
 		write(t, config, opencodeConfig(model.URL))
+		if err := fakemodel.SettleOpencode(home); err != nil {
+			t.Fatal(err)
+		}
 		adapter := acp.New(acp.Config{Greeting: acp.Greeting{Unboxed: true}, Argv: []string{binary, "acp"}, Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + home, "OPENCODE_CONFIG=" + config,
 			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",

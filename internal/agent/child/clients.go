@@ -34,7 +34,7 @@ var (
 	}
 	opencodeFixed = []string{
 		"opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "agent/", "agents/", "command/", "commands/", "instructions/", "mode/", "modes/",
-		"node_modules/", "package.json", "plugin/", "plugins/", "prompts/", "skill/", "skills/", "themes/", "tool/", "tools/",
+		"node_modules/", "package.json", "package-lock.json", "plugin/", "plugins/", "prompts/", "skill/", "skills/", "themes/", "tool/", "tools/",
 	}
 	geminiFixed = []string{
 		"settings.json", "trustedFolders.json", "GEMINI.md", "agents/", "commands/", "extensions/", "hooks/", "policies/", "skills/", "tmp/bin/",

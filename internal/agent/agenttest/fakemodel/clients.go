@@ -1,6 +1,10 @@
 package fakemodel
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
 
 // CodexConfig returns a config.toml by which Codex asks the model at the address, and reaches nothing else.
 func CodexConfig(address string) string { return fmt.Sprintf(codexConfig, address) }
@@ -8,6 +12,16 @@ func CodexConfig(address string) string { return fmt.Sprintf(codexConfig, addres
 // OpencodeConfig returns an opencode.json by which opencode asks the model at the address, and a person before each use
 // of a tool.
 func OpencodeConfig(address string) string { return fmt.Sprintf(opencodeConfig, address) }
+
+// SettleOpencode prepares a home for opencode, which installs the package for its plugins from the registry of npm,
+// in the background of each start, until the directory of its configuration has it (docs/contracts/acp.md, 4).
+func SettleOpencode(home string) error {
+	dir := filepath.Join(home, ".config", "opencode")
+	if err := os.MkdirAll(filepath.Join(dir, "node_modules"), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "package-lock.json"), []byte(`{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`), 0o600)
+}
 
 const codexConfig = `model = "fake-model"
 model_provider = "fake"
