@@ -18,6 +18,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
 
@@ -62,7 +63,7 @@ func listedRun(t *testing.T, id string, status run.Status, repository, by string
 func (c *crowd) ListWorkflow(_ context.Context, in *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	switch {
-	case strings.Contains(in.GetQuery(), "!= 'Running'"):
+	case strings.Contains(in.GetQuery(), temporalclient.OverTerm):
 	case strings.Contains(in.GetQuery(), " IN ("):
 		out.Executions = c.waiting
 	default:
