@@ -263,6 +263,15 @@ func TestKeysAreDecoded(t *testing.T) {
 	}
 }
 
+// A paste whose end is lost holds Enter for a while only.
+func TestAPasteWithoutAnEnd(t *testing.T) {
+	for reads, want := range map[int]terminal.Key{1: {Char: ' '}, 30: {Name: terminal.Enter}} {
+		if got := terminal.DecodeLater("\x1b[200~y", reads, "\r"); len(got) != 1 || got[0] != want {
+			t.Errorf("after %d reads: %+v, want %+v", reads, got, want)
+		}
+	}
+}
+
 func TestALineIsEdited(t *testing.T) {
 	for typed, want := range map[string]string{"abc\x7fd": "abd", "one two \x17": "one ", "x\x15y": "y", "\x7f": "", "日\x7f本": "本"} {
 		var line terminal.Typed
