@@ -14,7 +14,7 @@ import (
 
 func inBox(t *testing.T) func(*activities.Config) {
 	t.Helper()
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

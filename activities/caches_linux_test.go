@@ -126,7 +126,7 @@ func TestACacheThatHoldsTheHomeIsNotShown(t *testing.T) {
 	home, linked := t.TempDir(), filepath.Join(t.TempDir(), "cache")
 	check(t, os.WriteFile(filepath.Join(home, "id_secret"), []byte("the user's key\n"), 0o600))
 	check(t, os.Symlink(home, linked))
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{Home: home})
 	check(t, err)
 	for _, cache := range []string{home, linked, filepath.Dir(home)} {
@@ -235,9 +235,7 @@ func TestAToolchainThatIsNamedIsInTheBox(t *testing.T) {
 }
 
 func TestProjectsBuildInTheBoxOffline(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds four projects: not with -short")
-	}
+	need.Suite(t, need.CI)
 	for _, p := range samples(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.needs(t)

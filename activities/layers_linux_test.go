@@ -150,16 +150,14 @@ func (r *recorder) take() []string {
 // run downloads, by a proxy that records it, and the second asks for nothing, even on a patched commit and
 // without a network.
 func TestNoModuleIsDownloadedTwice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles a package from an empty cache: not with -short")
-	}
+	need.Suite(t, need.CI)
 	need.Program(t, "go")
 	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	check(t, err)
 	proxy := newRecorder(t, filepath.Join(strings.TrimSpace(string(cache)), "cache", "download"))
 	for _, boxed := range []bool{true, false} {
-		if !boxed && !need.LongForm() {
-			t.Log("the same without the box: with RATCHET_TEST_LONG=1")
+		if !boxed && !need.Has(need.Nightly) {
+			t.Log("the same without the box: with RATCHET_TEST=nightly")
 			continue
 		}
 		settings := []func(*activities.Config){freshHome(t.TempDir(), "GOPROXY", proxy.URL, "GOSUMDB", "off", "GOFLAGS", "-mod=mod")}

@@ -87,9 +87,7 @@ func TestNoCommitIsJudgedByWhatAnotherLeft(t *testing.T) {
 // A test of one commit has Go pass every test from then on. The next commit takes that test out, and breaks
 // the code: the verdict on it is what its own tests say.
 func TestNoTestDecidesOnLaterCommits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles packages: not with -short")
-	}
+	need.Suite(t, need.CI)
 	need.Program(t, "go")
 	s := newFixtureWith(t, "runs", inBox(t))
 	s.write("go.mod", "module example.com/sum\n\ngo 1.22\n")

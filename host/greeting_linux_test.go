@@ -30,7 +30,7 @@ type look struct{ home, repo, path string }
 
 func newLook(t *testing.T) look {
 	t.Helper()
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	l := look{home: t.TempDir(), repo: t.TempDir()}
 	l.path = l.repo + ":/usr/bin:/bin"
 	check(t, os.WriteFile(l.home+"/secret", []byte("secret"), 0o600))

@@ -40,9 +40,7 @@ type day struct {
 // terminal, on the page, by raw signals and through an agent's tools, retries one run, merges three, cleans up, and reads
 // a report whose figures equal the events.
 func TestADaysWork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
+	need.Suite(t, need.Nightly)
 	need.Program(t, "jq")
 	d := newDay(t)
 	begin := func(repo, file string, more ...string) string {

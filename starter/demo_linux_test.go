@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
@@ -85,6 +86,7 @@ func (v *visit) leavesNothing() {
 // it: the processes that the demo names are real, those that it kills are dead, and the repository holds
 // one commit of each patch.
 func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	v := visitDemo(t, buildStarter(t))
 	v.awaits(gatePrompt, 1)
@@ -125,6 +127,7 @@ func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
 }
 
 func TestDemoThatIsEndedLeavesNothing(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	program := buildStarter(t)
 	for name, at := range map[string]func(*visit){

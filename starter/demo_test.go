@@ -21,9 +21,6 @@ import (
 // buildStarter returns the program itself, built once from these sources. The engine is there when it returns.
 func buildStarter(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}

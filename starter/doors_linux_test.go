@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // fullDisk is a directory on a disk that has no room.
@@ -30,6 +31,7 @@ func fullDisk(t *testing.T) string {
 
 // TestAFullDiskIsSaid: an engine without room for its database answers nothing in time. Finding B13.
 func TestAFullDiskIsSaid(t *testing.T) {
+	need.Suite(t, need.CI)
 	full, runsDir := fullDisk(t), t.TempDir()
 	f := engine.File{Address: "127.0.0.1:1", Token: engine.NewToken(), DB: filepath.Join(full, "engine.db")}
 	if err := engine.WriteFile(runsDir, f); err != nil {
@@ -38,9 +40,6 @@ func TestAFullDiskIsSaid(t *testing.T) {
 	got := starter(t.Context(), "", "list", "--runs-dir", runsDir)
 	if got.code != exitUnreachable || !strings.Contains(got.err, "the disk that holds "+full+" is full") || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("code %d: %s", got.code, got.err)
-	}
-	if testing.Short() {
-		return
 	}
 	got = starter(t.Context(), "", "up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--runs-dir", runsDir, "--db", f.DB)
 	if got.code != exitFailed || !strings.Contains(got.err, "the disk that holds "+full+" is full") || strings.Count(got.err, "\n") != 2 { // the first is about the sandbox

@@ -84,9 +84,6 @@ func scriptOfTheReadme(t *testing.T, command string) string {
 }
 
 func TestTheScriptsOfTheReadme(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	need.Program(t, "jq")
 	commands(t)
 	home := t.TempDir()
@@ -146,9 +143,6 @@ func (b bench) env() (vars map[string]*string) {
 }
 
 func TestDoorOfTheEngine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	b := bench{t, filepath.Join(t.TempDir(), "it's runs"), repository(t), answers(t)}
 	if got := b.starter("env"); got.code != exitUnreachable || got.out != "" {
 		t.Errorf("env without an engine: %+v", got)

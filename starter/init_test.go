@@ -36,7 +36,7 @@ func makefile(t *testing.T, recipe string) string {
 }
 
 func TestInitWritesWhatARunReads(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	need.Program(t, "make")
 	dir := makefile(t, "echo tested > trace && test -f state.txt")
 	code, out, complaint := initIn(t, dir)
@@ -60,7 +60,7 @@ func TestInitWritesWhatARunReads(t *testing.T) {
 }
 
 func TestInitTellsHowChecksEnd(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	dir := makefile(t, "true")
 	nasty := "true \"quoted\\\" 'é' ${x}"
 	code, out, complaint := initIn(t, dir, "--json", "--dry-run", "--provider", "codex", "--check", "false", "--check", "no-such-program", "--check", nasty, "--check", "sleep 60", "--check-timeout", "2s")
@@ -87,7 +87,7 @@ func TestInitTellsHowChecksEnd(t *testing.T) {
 }
 
 func TestInitReplacesNothingUnasked(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	dir, outside := makefile(t, "true"), filepath.Join(t.TempDir(), "users")
 	write(t, outside, "own\n")
 	at := filepath.Join(dir, ".ratchet.toml")

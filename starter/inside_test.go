@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -43,6 +44,7 @@ func (b bench) events(id string) string { return b.expect(0, "events", id, "--js
 
 // Finding B3: a daemon that outlives the call of its provider approves.
 func TestAProviderCannotApproveItselfByADaemon(t *testing.T) {
+	need.Suite(t, need.CI)
 	if !nobody.RunsWithEngine(t) {
 		return
 	}
@@ -83,6 +85,7 @@ func speaking(words string) map[int]string {
 
 // Finding B3: a second run's provider decides for the first.
 func TestARunCannotDecideForAnother(t *testing.T) {
+	need.Suite(t, need.CI)
 	if !nobody.RunsWithEngine(t) {
 		return
 	}

@@ -136,9 +136,6 @@ func (b bench) await(id string, want run.Status) {
 
 func TestCommandsOnARealEngine(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
 	stop := up(t, b.runsDir)
 	for _, part := range []struct {

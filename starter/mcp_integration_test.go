@@ -37,9 +37,6 @@ func (h agentHost) starts(box run.Sandbox) (stop func()) {
 }
 
 func TestToolsOnARealEngine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	h := newAgentHost(t)
 	stop := h.starts(run.SandboxOff)
 	t.Cleanup(func() { stop() })
@@ -190,10 +187,7 @@ func testRunTools(h agentHost) {
 // TestAnAgentStartsNoLooserRun holds that no setting of the user lets a run that an agent starts do more than one that a
 // person approves, and that a setting by which less happens stays.
 func TestAnAgentStartsNoLooserRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	h := newAgentHost(t)
 	t.Cleanup(h.starts(run.SandboxRequired))
 	settings := filepath.Join(h.home, ".config", "ratchet", "config.toml")

@@ -156,7 +156,7 @@ func testMergeKilledInItsChecks(b bench) {
 }
 
 func TestAMergesChecksSeeToolchains(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	dir, tools := repository(t), t.TempDir()
 	write(t, filepath.Join(tools, "bin", "frobnicate"), "#!/bin/sh\n")
 	must(t, os.Chmod(filepath.Join(tools, "bin", "frobnicate"), 0o700))

@@ -21,9 +21,6 @@ import (
 // TestOneEngineIsFoundFromAnyDirectory starts an engine without a word about its place, and looks for it from
 // elsewhere.
 func TestOneEngineIsFoundFromAnyDirectory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
 	here, there := t.TempDir(), t.TempDir()
@@ -95,9 +92,6 @@ func TestATakenPortIsNotInsistedOn(t *testing.T) {
 
 // TestTwoStartsAtOnce starts two engines on one runs directory at once. One serves, and the other says so.
 func TestTwoStartsAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
@@ -135,9 +129,6 @@ func TestTwoStartsAtOnce(t *testing.T) {
 // TestARecordOfAnotherEngineIsNotShown asks a server of the Temporal configuration for a run of which this host has a
 // record.
 func TestARecordOfAnotherEngineIsNotShown(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	const id, secret = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", "words of the other run"
 	record := func(dir, text string) {
 		logs := filepath.Join(dir, "workflows", id, "logs")

@@ -10,9 +10,6 @@ import (
 // The worker's environment decides whether a provider can work, not that of the command: what is missing
 // there is one line and no run, what is there is enough.
 func TestProvidersAreLookedForOnTheWorker(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
 	client := filepath.Join(t.TempDir(), "claude")
 	write(t, client, "#!/bin/sh\ntouch \"$0.asked\"\ntest \"$1\" = --version && echo 2.1.0 && exit\nexit 9\n")

@@ -70,9 +70,6 @@ func (b bench) strip(id, raw string) {
 // for, and a record through what others do to it.
 func TestTheRecordIsWhole(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
 	stop := up(t, b.runsDir)
 	t.Run("a check forges an event", func(t *testing.T) { testForgery(bench{t, b.runsDir, repository(t), b.answers}) })

@@ -104,10 +104,8 @@ func (p *person) heard(text string) bool {
 }
 
 func TestASessionOfAPersonIsReached(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	client := need.Env(t, "CLAUDE_BIN")
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	p := newPerson(t, client)
 	if r := p.runs("", "peers"); r.code != 0 || p.shown.String() == "" && !strings.Contains(r.out, "can be reached yet") {
 		t.Errorf("%+v", r)

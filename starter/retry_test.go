@@ -84,10 +84,7 @@ func (b bench) input(id string) (in run.Input) {
 // A run that an agent has started, with checks of its own or with those of the repository, keeps nothing for other runs.
 // Neither does one that continues it, or that is rebuilt from its record.
 func TestAnAgentsRunKeepsNothingForOthers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	h := newAgentHost(t)
 	t.Cleanup(h.starts(run.SandboxRequired))
 	settings := filepath.Join(h.home, ".config", "ratchet", "config.toml")

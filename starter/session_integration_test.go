@@ -47,9 +47,6 @@ type talk struct {
 
 func newTalk(t *testing.T) talk {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts an engine")
-	}
 	b := talk{bench: bench{T: t, runsDir: filepath.Join(t.TempDir(), ".runs"), repo: repository(t)}, dir: t.TempDir()}
 	write(t, filepath.Join(b.dir, "agent"), talker)
 	must(t, os.Chmod(filepath.Join(b.dir, "agent"), 0o700))

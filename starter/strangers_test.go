@@ -19,6 +19,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // neighbour is a user of the host with a home and the programs in it.
@@ -31,9 +32,6 @@ type neighbour struct {
 // twoPeople are users that are not root and not each other.
 func twoPeople(t *testing.T) (kim, mallory neighbour) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	if os.Geteuid() != 0 {
 		t.Skip("only the superuser starts programs as two other users")
 	}
@@ -163,6 +161,7 @@ func (p neighbour) begin() result {
 
 // TestTheEngineOfAnotherUserTakesNobodysRun has two users on one host. Findings B2 and B10.
 func TestTheEngineOfAnotherUserTakesNobodysRun(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	kim, mallory := twoPeople(t)
 	refused := func(t *testing.T, got result, say string) {
 		t.Helper()

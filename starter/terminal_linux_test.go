@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -42,9 +43,6 @@ const gatePrompt = "Apply this patch?"
 // every key does what it says, sizes change, and a decision at one terminal is told at the other.
 func TestTheGateAtATerminal(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
 	repo, answers := repository(t), answers(t)
@@ -129,10 +127,8 @@ var cursor = strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\x1b[1A", "", "\x1
 
 // TestTheBoardAtATerminal opens the board, reviews from it, and comes back.
 func TestTheBoardAtATerminal(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
 	repo, answers := repository(t), answers(t)
@@ -205,10 +201,8 @@ new file mode 100644
 // TestTheRarerKeysAtATerminal uses the keys for files at a wide terminal, is interrupted at the gate, and answers the
 // question of an error at a narrow one without colours.
 func TestTheRarerKeysAtATerminal(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	program := buildStarter(t)
 	runsDir, answers := filepath.Join(t.TempDir(), ".runs"), t.TempDir()
 	repo := repository(t)

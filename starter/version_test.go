@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 func TestVersionNamesTheEngine(t *testing.T) {
@@ -41,8 +42,9 @@ func TestVersionNamesTheEngine(t *testing.T) {
 
 // TestTheRealCommandServesTheDemo needs Temporal's own command, which TEMPORAL_CLI names.
 func TestTheRealCommandServesTheDemo(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	command := os.Getenv("TEMPORAL_CLI")
-	if command == "" || testing.Short() {
+	if command == "" {
 		t.Skip("TEMPORAL_CLI does not name the temporal command")
 	}
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()

@@ -166,13 +166,10 @@ func newAgentFixture(t testing.TB, a realAgent) *agentFixture { return newAgentF
 // newAgentFixtureIn is newAgentFixture, in the box if boxed.
 func newAgentFixtureIn(t testing.TB, a realAgent, boxed bool) *agentFixture {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
 	binary := need.Env(t, a.variable)
 	s := &agentFixture{fixture: newFixture(t), agent: a, model: fakemodel.Start(t), spec: a.spec(binary)}
 	if boxed {
-		need.Program(t, "bwrap")
+		need.Sandbox(t)
 		s.sandbox = run.SandboxRequired
 		s.flags = []string{"-provider-network", strings.TrimPrefix(s.model.URL, "http://")}
 	}
@@ -268,6 +265,7 @@ func (s *agentFixture) approve(id run.ID, approval string) {
 // again while it waits for a permission, which a raw signal then grants: the
 // work is done once, and one commit is the result.
 func TestRealAgentFixesARepository(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			s := newAgentFixtureIn(t, a, true)
@@ -367,8 +365,9 @@ func hanging(string) string { return "[[hang]]" }
 // anything left, and the next worker goes on with the same session. A turn is paid
 // for five times at most.
 func TestAgentsDieWithTheirWorker(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	rounds, kills := 1, 2
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		rounds, kills = 5, 4
 	}
 	for _, a := range realAgents {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -30,6 +31,7 @@ func (s *fixture) patched(check string) run.Input {
 
 // Findings B4 and B6.
 func TestAFailingCheckCannotPass(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	if !asNobody(t) {
 		return
@@ -77,6 +79,7 @@ func (s *fixture) under(name, script string) string {
 // Finding B4: a check that ends its supervisor neither passes nor goes round
 // for ever. It is put to a person.
 func TestACheckThatEndsItsSupervisorIsAskedAbout(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	if !asNobody(t) {
 		return
@@ -121,6 +124,7 @@ echo "looked at $seen above"; exit 1`
 
 // Finding B11.
 func TestACheckSeesNothingOfItsWorker(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	if !asNobody(t) {
 		return

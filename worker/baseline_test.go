@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -114,6 +115,7 @@ func TestABaselineIsAskedAboutBeforeAnybodyIsPaid(t *testing.T) {
 // the run's workflow once they have run: they run to their end once for each worker that died, and a resumed
 // run does not run them again.
 func TestABaselineOutlivesWhatDies(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	w := s.spawn()

@@ -39,7 +39,7 @@ func BenchmarkRunOverFloor(b *testing.B) {
 	for _, sandbox := range []run.Sandbox{run.SandboxOff, run.SandboxRequired} {
 		b.Run("sandbox="+string(sandbox), func(b *testing.B) {
 			if sandbox == run.SandboxRequired {
-				need.Program(b, "bwrap")
+				need.Sandbox(b)
 			}
 			benchmarkRunOverFloor(b, sandbox)
 		})
@@ -245,7 +245,7 @@ func BenchmarkRunsInFlight(b *testing.B) {
 // the worker as it began. The others are compared with the first, in a worker that has been idle: what each more takes.
 func BenchmarkRunsWaiting(b *testing.B) {
 	size := 200
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		size = 2000
 	}
 	for b.Loop() {

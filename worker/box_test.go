@@ -158,10 +158,7 @@ func (s *fixture) isPrepared(id run.ID) bool {
 // TestARunCannotReachWhatJudgesIt judges on the host. The control is the same without the box.
 func TestARunCannotReachWhatJudgesIt(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	if _, err := box.Open(t.Context(), box.Config{}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -15,6 +16,7 @@ import (
 
 // A worker holds as many waiting runs as it has room for, and the others go on from their histories.
 func TestRunsThatAreNotHeldGoOn(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	const size = 6
 	s := newFixture(t)

@@ -31,6 +31,7 @@ while :; do sleep 300; done`
 // TestCanceled cancels runs wherever they stand. Soon nothing of them is left
 // but a branch with whole patches and a record that names them.
 func TestCanceled(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	s.spawn()
@@ -60,7 +61,7 @@ func TestCanceled(t *testing.T) {
 	}
 	t.Run("at any moment", func(t *testing.T) {
 		size := 16
-		if need.LongForm() {
+		if need.Has(need.Nightly) {
 			size = 50
 		}
 		s.cancelMany(t, size)
@@ -161,6 +162,7 @@ func (s *fixture) sleeping(r *scripted) (n int) {
 // TestWorkerKilledDuringACheck leaves no process of the check, however it has
 // detached itself.
 func TestWorkerKilledDuringACheck(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	for name, off := range map[string]bool{"of the base": false, "of a patch": true} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +178,7 @@ func killDuringACheck(t *testing.T, noBaseline bool) {
 	r.in.NoBaseline = noBaseline
 	s.start(r.in)
 	times := 3
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		times = 20
 	}
 	for i := range times {
@@ -194,6 +196,7 @@ func killDuringACheck(t *testing.T, noBaseline bool) {
 // TestCanceledWhileTheWorkerIsLost cancels runs whose worker was killed. What
 // it has begun the next one ends, and the record follows the workflow.
 func TestCanceledWhileTheWorkerIsLost(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	rows := []struct {
 		name  string

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
@@ -106,6 +107,7 @@ func messagesOf(t agent.Thread) (all [][]string) {
 // TestRealCodexTakesASteer delivers into the turn of a person that Codex itself is at: the turn stays the same one,
 // completes, has taken the message in, and no other turn begins.
 func TestRealCodexTakesASteer(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	s := codexFixture(t)
 	d := s.readers(t, 1)[0]
 	d.say(t, "m1", fakemodel.Say("first answer")+"[[slow:30]]")
@@ -147,6 +149,7 @@ func (d *realDeliveries) transcript(t *testing.T, p session.Past) string {
 // turn, or begins one of its own after it. There is never a turn more, and no answer is lost. The adapter's own test
 // has 50 of these races.
 func TestSteersRaceTheEndOfARealTurnThroughTheWorkflow(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	s := codexFixture(t)
 	all := s.readers(t, 5)
 	var ends []taken
@@ -183,6 +186,7 @@ func TestSteersRaceTheEndOfARealTurnThroughTheWorkflow(t *testing.T) {
 // TestRealCodexIsKilledBeforeItTakesASteerIn kills the worker, and Codex with it, when a steer is accepted and not yet in the
 // turn: whether it will be is unknown, and so it is a person's. The model never hears it.
 func TestRealCodexIsKilledBeforeItTakesASteerIn(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	s := codexFixture(t)
 	d := s.readers(t, 1)[0]
 	d.say(t, "m1", fakemodel.Say("first answer")+"[[slow:60]]")
@@ -209,6 +213,7 @@ func TestRealCodexIsKilledBeforeItTakesASteerIn(t *testing.T) {
 
 // TestRealDeliveriesMeetAPersonsTurn has a person say something while a batch comes: the two never share a turn.
 func TestRealDeliveriesMeetAPersonsTurn(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	s := codexFixture(t)
 	s.env = append(s.env, "RATCHET_STEER=")
 	all := s.readers(t, 5)
@@ -245,6 +250,7 @@ func TestRealDeliveriesMeetAPersonsTurn(t *testing.T) {
 // TestRealClientsTakeDeliveries has the agents' own programs take a batch in an idle session. Their worker is killed in the
 // turn of the first one, which is a person's then; the resumed session answers, and takes the next batch.
 func TestRealClientsTakeDeliveries(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	for _, a := range realAgents {
 		if a.name == "opencode" { // it proves nothing of its thread
 			continue

@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
@@ -213,6 +214,7 @@ const slowBatch = "[[slow:3]]"
 // TestKilledAtEveryPointOfADelivery kills the worker right before and after each effect of a delivery, and says for each
 // what must come of the batch, and how often the agent takes it. The session answers afterwards.
 func TestKilledAtEveryPointOfADelivery(t *testing.T) {
+	need.Suite(t, need.CI)
 	for _, point := range failpoints(t) {
 		aimed := slices.ContainsFunc(deliveryAims, func(a deliveryAim) bool { return a.point == point })
 		if strings.HasPrefix(point, "delivery.") && !aimed {
@@ -253,6 +255,7 @@ func (a deliveryAim) killWorker(t *testing.T, s *fixture, kind string) {
 // TestEngineKilledAtEveryPointOfADelivery kills the engine while a worker stands at each of the points. Nothing is lost
 // with it, and nothing is sent again.
 func TestEngineKilledAtEveryPointOfADelivery(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	type stopped struct {

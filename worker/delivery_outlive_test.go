@@ -17,9 +17,10 @@ import (
 // delivered. No batch is taken twice, and each ends delivered or in a person's hands: a person closes those as they
 // come, and so the queues are empty at the end. Every session answers afterwards.
 func TestDeliveriesOutliveTheirWorkersAndEngine(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	t.Parallel()
 	kills, batches, sessions := 12, 12, 12
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		kills, batches, sessions = 200, 100, 25
 	}
 	k := newKiller(t, faking, sessions, "", "*=kill%0.1")
@@ -49,6 +50,7 @@ func TestDeliveriesOutliveTheirWorkersAndEngine(t *testing.T) {
 // TestADeliveryThatIsSentAgainIsTakenTwice is the control of the suite above: its workers die at random ones of the points
 // where the agent has the message and the workflow has no answer, and send again.
 func TestADeliveryThatIsSentAgainIsTakenTwice(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	t.Parallel()
 	k := newKiller(t, repeating, 6, "delivery.sent=kill%0.5,delivery.accepted=kill%0.5")
 	for i := range k.readers {

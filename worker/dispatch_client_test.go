@@ -14,12 +14,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // TestRealClientsAreResumed has saved sessions of the real Claude Code and Codex
 // take turns that dispatches own: never one that somebody has open, never two at
 // a time, and again after the worker was killed in the middle of one.
 func TestRealClientsAreResumed(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	for name, backend := range map[string]dispatch.Backend{"claude": dispatch.ClaudeCode, "codex": dispatch.Codex} {
 		t.Run(name, func(t *testing.T) {
 			i := slices.IndexFunc(realAgents, func(a realAgent) bool { return a.name == name })

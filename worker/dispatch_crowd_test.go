@@ -22,8 +22,9 @@ import (
 // runs. The others are told that the session is locked, before the turn of the
 // first one ends. Finding H3.
 func TestManyOwnOneSession(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	sizes := []int{2, 10}
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		sizes = []int{2, 10, 50}
 	}
 	t.Parallel()
@@ -144,6 +145,7 @@ func (h *dispatchFixture) prompts(t *testing.T) (ids []string) {
 // TestAnOwnedTurnKeepsItsOutcome has peers keep the session busy after the turn of
 // the dispatch that resumed it: that one is told at once, and for good.
 func TestAnOwnedTurnKeepsItsOutcome(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
@@ -188,6 +190,7 @@ func (r *queueFixture) own(t *testing.T, to dispatch.GardenID) (got told) {
 
 // TestAForeignLock has another program's lock on the target.
 func TestAForeignLock(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")

@@ -20,8 +20,9 @@ import (
 // not at all, no outcome claims what did not happen, and every target can be
 // dispatched to afterwards.
 func TestWorkersKilledWhileTheyDispatch(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	size := 30
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		size = 200
 	}
 	t.Parallel() // it waits more than it works
@@ -121,6 +122,7 @@ var aims = []aim{
 // TestKilledAtEveryPointOfADispatch kills the worker right before and after each
 // effect of a dispatch, and says for each what must come of it.
 func TestKilledAtEveryPointOfADispatch(t *testing.T) {
+	need.Suite(t, need.CI)
 	aimedAt := func(point string) bool {
 		return slices.ContainsFunc(aims, func(a aim) bool { return a.point == point })
 	}
@@ -130,7 +132,7 @@ func TestKilledAtEveryPointOfADispatch(t *testing.T) {
 		}
 	}
 	times := 1
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		times = 5
 	}
 	t.Parallel()
@@ -185,8 +187,9 @@ func (a aim) hit(t *testing.T, r *queueFixture) {
 // TestOwnedTurnDiesWithItsWorker kills a worker in the middle of an owned turn. The next
 // one resumes the session once nothing of the first runs any more.
 func TestOwnedTurnDiesWithItsWorker(t *testing.T) {
+	need.Suite(t, need.CI)
 	times := 1
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		times = 10
 	}
 	t.Parallel()
@@ -237,6 +240,7 @@ func TestOwnedTurnCanceled(t *testing.T) {
 // TestTerminatedWhileItSends terminates the workflow of a dispatch, which then
 // gives back nothing. Its lock does not stay, though its worker lives.
 func TestTerminatedWhileItSends(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")

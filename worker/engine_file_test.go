@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -59,6 +60,7 @@ func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 
 // TestAWorkerGoesOnWithTheNextEngine that has the same token and address.
 func TestAWorkerGoesOnWithTheNextEngine(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	w := s.spawn(s.noConfig())

@@ -16,9 +16,10 @@ import (
 // TestEngineKilled kills the engine, and workers too, while runs are in
 // flight. The engine comes back on the same file and the same port.
 func TestEngineKilled(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	t.Parallel()
 	size, kills, inFlight := 6, 3, 6
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		size, kills, inFlight = 60, 20, 20
 	}
 	s := newFixture(t)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -31,6 +32,7 @@ var readers = map[string]string{
 // TestNoCheckoutInstructsARealEvaluator has each agent's own program judge in a repository that instructs agents. The
 // goal names a skill of it in the words of Codex. The control is the planner of the same run.
 func TestNoCheckoutInstructsARealEvaluator(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			s := newAgentFixtureIn(t, a, true)

@@ -48,9 +48,10 @@ var others = []string{"desk", "gidlock", "mailbox", "citizen", "scratch", "branc
 // effect of a run. Each run has workers that die at one point, the first time or a
 // later one, and then one that lives.
 func TestKilledAtEveryFailpoint(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	kills, deaths := 1, 2
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		kills, deaths = 20, 4
 	}
 	s := newFixture(t)
@@ -150,6 +151,7 @@ func (d *doomedRun) execute(t *testing.T, then func()) {
 // the branch and nobody knows. An Apply that appends must show it, or the
 // suites above prove nothing.
 func TestKilledBetweenEffectAndReturn(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	const size = 4
 	s := newFixture(t)

@@ -97,9 +97,6 @@ type workers struct {
 // newFixture starts an engine. The repository has one file, log.txt, that is empty.
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
 	dir := t.TempDir()
 	s := &fixture{
 		t: t, dir: dir, db: filepath.Join(dir, "engine.db"), runsDir: filepath.Join(dir, "runs"),

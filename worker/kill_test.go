@@ -13,9 +13,10 @@ import (
 // flight. At the end every run is what its script says: nothing is lost,
 // nothing is done twice, nothing is left.
 func TestWorkersKilledAtAnyMoment(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	t.Parallel()
 	size, kills, inFlight := 15, 30, 15
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		size, kills, inFlight = 100, 200, 25
 	}
 	s := newFixture(t)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -106,6 +107,7 @@ func (s *fixture) askState(t *testing.T, id run.ID, over <-chan struct{}) (n int
 // TestLargeThings sends what is too large for a history: it stays outside of
 // it or is refused, and the run goes on. A patch may have 8 MiB.
 func TestLargeThings(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	w := s.spawn()

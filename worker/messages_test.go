@@ -108,7 +108,7 @@ func (s *fixture) awaitApproval(t *testing.T, r *scripted, last string) (id stri
 func TestResetToBeforeAnApproval(t *testing.T) {
 	t.Parallel()
 	times := 3
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		times = 20
 	}
 	s := newFixture(t)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -57,6 +58,7 @@ func (s *fixture) checked(id run.ID) check.Result {
 }
 
 func TestARunHasNoPrivilegesHere(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	if !asNobody(t) {
 		return

@@ -41,15 +41,16 @@ func (s *fixture) pause(d time.Duration, pids ...int) {
 // timeout of 2 s nothing is begun again but an application, which makes the same
 // commit. Findings H1, B8.
 func TestPausesCostNothing(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	t.Parallel()
 	pause := 4 * time.Second
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		pause = 25 * time.Second
 	}
 	t.Run("as workers are", func(t *testing.T) {
 		t.Parallel()
 		for p, n := range newFixture(t).pauses(t, "1", pause) {
-			if n != 1 && !(need.LongForm() && p == atApply) { // which is missed after 15 s, and makes the same commit again
+			if n != 1 && !(need.Has(need.Nightly) && p == atApply) { // which is missed after 15 s, and makes the same commit again
 				t.Errorf("%s: begun %d times", p, n)
 			}
 		}
@@ -93,9 +94,7 @@ func (s *fixture) pauses(t *testing.T, kind string, d time.Duration) map[place]i
 // are in flight. Every run is what its script says, no call is made twice, and no
 // check runs twice or beside another.
 func TestRandomPauses(t *testing.T) {
-	if !need.LongForm() {
-		t.Skip("a hundred pauses of up to 25 s: only with RATCHET_TEST_LONG")
-	}
+	need.Suite(t, need.Nightly)
 	s := newFixture(t)
 	s.flaky = true
 	workerGroup := s.spawnGroup(3)

@@ -36,9 +36,7 @@ const piSettings = `{"defaultProvider":"fake","defaultModel":"fake-model"}`
 // when its worker is killed, the outcome is unknown, nothing of it is left, and
 // the next dispatch finds it dormant and resumes it.
 func TestRealPiIsResumedAndReached(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
+	need.Suite(t, need.Nightly)
 	pi := need.Env(t, "NODE_BIN") + " " + need.Env(t, "PI_JS")
 	s, model := newFixture(t), fakemodel.Start(t)
 	home, err := os.MkdirTemp("", "pi") // short: a socket's path is bounded

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -34,6 +35,7 @@ func (h *heldRun) pending() (last *workflow.PendingActivityInfo) {
 // worker is then all that is known of its last attempt. The check does not hear
 // SIGTERM, so that the worker dies while it ends it.
 func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	h, w := s.hold(atCheck, "1")
@@ -56,6 +58,7 @@ func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
 // been started. After the fifth time a person is asked, whose answer makes another
 // call. Finding H1.
 func TestACallIsPaidFiveTimesAtMost(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	h, w := s.hold(atCall, "1")
@@ -83,6 +86,7 @@ func TestACallIsPaidFiveTimesAtMost(t *testing.T) {
 // TestWhoWaitsSaysForWhom stops a worker in a call for longer than it is missed.
 // Another waits for it, and says so; the call is made once. Finding B12.
 func TestWhoWaitsSaysForWhom(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	h, w := s.hold(atCall, hasty)
@@ -148,6 +152,7 @@ func (s *fixture) killAt(p place, standby bool) time.Duration {
 
 // A call that goes on after the engine has given its attempt up ends with its run.
 func TestACallThatWasGivenUpEndsWithItsRun(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newFixture(t)
 	h, w := s.hold(atCall, hasty)

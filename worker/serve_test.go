@@ -30,9 +30,6 @@ func commandLine(t *testing.T, address string, args ...string) *exec.Cmd {
 
 func TestWorkerSaysOneLineAndServesUntilItIsTold(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	e, err := engine.Start(t.Context(), engine.Options{DB: filepath.Join(t.TempDir(), "engine.db")})
 	if err != nil {
 		t.Fatal(err)

@@ -18,13 +18,13 @@ import (
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
-// BenchmarkSessionsAsleep has sessions sleep on one worker: 200, or 1,000 with RATCHET_TEST_LONG=1. worker-KB/session is
+// BenchmarkSessionsAsleep has sessions sleep on one worker: 200, or 1,000 with RATCHET_TEST=nightly. worker-KB/session is
 // the memory that each adds to the worker, with all of them held there, and worker-KB/woken the memory that a session
 // adds that was woken and went back to sleep: a tenth of them are. wake-ms is the time from a message to a sleeping
 // session to its answer, the start of its agent included.
 func BenchmarkSessionsAsleep(b *testing.B) {
 	size := 200
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		size = 1000
 	}
 	s := newFixture(b)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
@@ -19,6 +20,7 @@ import (
 // TestRealClientsKeepStandingSessions has the agents' own programs, in the box, keep a talk: they change a file, remember
 // what was said before their worker was killed in a turn, and hear nothing twice.
 func TestRealClientsKeepStandingSessions(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			s := newAgentFixtureIn(t, a, true)
@@ -72,6 +74,7 @@ var otherModels = map[string]string{"claude": "claude-sonnet-4-5", "codex": "oth
 // TestRealClientsForgetTheModelOfOneMessage has a message with a model of its own. The next one has the agent's own model
 // again, though the client keeps in its session which model it had last.
 func TestRealClientsForgetTheModelOfOneMessage(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	for _, a := range realAgents {
 		other := otherModels[a.name]
 		if other == "" {

@@ -215,6 +215,7 @@ var sessionAims = []sessionAim{
 // TestKilledAtEveryPointOfASession kills the worker right before and after each effect of a session, and says for each
 // what must come of the message. The session answers the next one.
 func TestKilledAtEveryPointOfASession(t *testing.T) {
+	need.Suite(t, need.CI)
 	for _, point := range failpoints(t) {
 		aimed := slices.ContainsFunc(sessionAims, func(a sessionAim) bool { return a.point == point })
 		if strings.HasPrefix(point, "session.") && !aimed {
@@ -279,9 +280,10 @@ func (h *sessionFixture) approve(t *testing.T) {
 // TestSessionsOutliveTheirWorkersAndEngine kills worker and engine at random moments of a talk. Each message has an end,
 // none is heard twice, and each session answers afterwards.
 func TestSessionsOutliveTheirWorkersAndEngine(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	t.Parallel()
 	kills := 12
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		kills = 100
 	}
 	s := newFixture(t)

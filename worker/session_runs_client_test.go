@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
@@ -18,6 +19,7 @@ var toolNames = map[string]string{"claude": "mcp__ratchet__", "codex": "mcp__rat
 // TestRealClientsStartRuns has the agents' own programs, in the box, start a run when their model asks for it. A person
 // permits the start once: the clients do not ask as well. The model reads where the run stands.
 func TestRealClientsStartRuns(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	for _, a := range realAgents {
 		prefix, ok := toolNames[a.name]
 		if !ok {

@@ -204,7 +204,7 @@ func (h *sessionFixture) ask(t *testing.T, id, call string) string {
 // start; the run has the bounds of the grant; the session is told when it waits. Everything else is refused.
 func TestAnAgentStartsRunsFromItsBox(t *testing.T) {
 	s := newFixture(t)
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	s.sandbox = run.SandboxRequired
 	others := s.start(s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")})))
 	in := session.Input{

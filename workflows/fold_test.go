@@ -61,14 +61,14 @@ func TestTheRecordRebuildsTheRun(t *testing.T) {
 	}
 }
 
-// repeat says how many random cases the properties of the test try: the 100 of the library under -short, and five times
-// n with RATCHET_TEST_LONG.
+// repeat says how many random cases the properties of the test try: the 100 of the library in `go test ./...`, n in CI,
+// and five times n at night.
 func repeat(t *testing.T, n int) {
 	t.Helper()
-	if testing.Short() {
+	if !need.Has(need.CI) {
 		return
 	}
-	if need.LongForm() {
+	if need.Has(need.Nightly) {
 		n *= 5
 	}
 	before := flag.Lookup("rapid.checks").Value.String()

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // TestWorkflowcheckRefusesUnsoundWorkflows is the control of the static check.
 func TestWorkflowcheckRefusesUnsoundWorkflows(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds a tool: not with -short")
-	}
+	need.Suite(t, need.CI)
 	tool := filepath.Join(t.TempDir(), "workflowcheck")
 	build := exec.CommandContext(t.Context(), "go", "-C", "../.ci/tools", "build", "-o", tool, "go.temporal.io/sdk/contrib/tools/workflowcheck")
 	if out, err := build.CombinedOutput(); err != nil {

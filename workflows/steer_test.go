@@ -53,9 +53,6 @@ func (s heedfulSession) Decide(_ context.Context, d agent.PermissionDecision) er
 // phase carries it.
 func TestANoteReachesTheAgentThatWorks(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
 	v := newSecretsFixture(t)
 	fake := heedful{agenttest.NewFake(fakemodel.New()), make(chan struct{})}
 	give := sync.OnceFunc(func() { close(fake.given) })

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // hostileNames are names of files that would be markup, an address, or another name to a reader.
@@ -97,6 +98,7 @@ func TestNoAddressLeadsElsewhere(t *testing.T) {
 // A patch of any size makes a page of a few megabytes, which says what it leaves out, and the whole patch is a link
 // away. A refresh by a page that shows the patch already is sent none of it.
 func TestALongPatchMakesABoundedPage(t *testing.T) {
+	need.Suite(t, need.CI)
 	const most = 8 << 20
 	for name, patch := range map[string]string{
 		"short lines":    added("long.txt", strings.Repeat("x\n", 200_000)),

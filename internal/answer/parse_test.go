@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/answer"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 const (
@@ -140,6 +141,7 @@ func TestKindRefusesUnknownWords(t *testing.T) {
 }
 
 func TestParseIsLinear(t *testing.T) {
+	need.Suite(t, need.CI)
 	var shorter, diffs strings.Builder
 	for i := range 3000 {
 		shorter.WriteString(strings.Repeat("`", 3003-i) + "go\n")

@@ -83,6 +83,7 @@ func TestASocketIsCoveredByEveryPath(t *testing.T) {
 
 // A program of the user may remove its socket at any time. Bwrap makes a file in the place of a mount that has none.
 func TestASocketThatIsGone(t *testing.T) {
+	need.Sandbox(t)
 	bwrap := need.Program(t, "bwrap")
 	for name, late := range map[string]bool{"before the box": false, "while the box is made": true} {
 		t.Run(name, func(t *testing.T) {

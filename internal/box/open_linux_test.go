@@ -15,7 +15,7 @@ import (
 // openBox returns the box of this machine.
 func openBox(t testing.TB) *box.Box {
 	t.Helper()
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -27,6 +27,7 @@ var env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
 
 func TestOpenSaysWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
+	need.Sandbox(t)
 	bwrap := need.Program(t, "bwrap")
 	const versioned = "#!/bin/sh\n[ \"$1\" = --version ] && echo bubblewrap "
 	for name, test := range map[string]struct {
@@ -105,7 +106,7 @@ func TestBoxThatStartsNothing(t *testing.T) {
 
 // Every box shows /usr and /opt. What no program may see is not below them.
 func TestAHomeThatEveryBoxShows(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	shown, err := os.MkdirTemp("/opt", "ratchet-test-")
 	if err != nil {
 		t.Skip(err)
@@ -125,7 +126,7 @@ func TestAHomeThatEveryBoxShows(t *testing.T) {
 
 // The home of a user of the system is below /usr, and nothing in it is that user's.
 func TestAHomeThatBelongsToTheSystem(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	shown, err := os.MkdirTemp("/opt", "ratchet-test-")
 	if err != nil {
 		t.Skip(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -45,9 +46,9 @@ func marked(mark string) (found []string) {
 // A third of the checks ends by itself, a third at its deadline, and a third is canceled.
 func TestNothingIsLeftOfAHundredDaemons(t *testing.T) {
 	b := openBox(t)
-	checks := 102
-	if testing.Short() {
-		checks = 18
+	checks := 18
+	if need.Has(need.Nightly) {
+		checks = 102
 	}
 	mark := "mark-" + uuid.NewString()
 	todo := make(chan int)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestSpecThatIsRefused(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	home := t.TempDir()
 	runs := mkdir(t, t.TempDir(), "runs")
 	b, err := box.Open(t.Context(), box.Config{Home: home, Dir: runs})
@@ -92,7 +92,7 @@ func below(t *testing.T, dir string) string {
 
 // A directory that a person names, as for a toolchain, may hold the runs. The program sees its own part of them.
 func TestTheRunsAreCoveredWhereADirectoryHoldsThem(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	top, tree := t.TempDir(), t.TempDir()
 	runs, linked := mkdir(t, top, "state/.runs"), filepath.Join(t.TempDir(), "linked")
 	b, err := box.Open(t.Context(), box.Config{Dir: runs})
@@ -130,7 +130,7 @@ func TestTheRunsAreCoveredWhereADirectoryHoldsThem(t *testing.T) {
 }
 
 func TestNoOverlayIsLaidOverTheRuns(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	home := t.TempDir()
 	runs := mkdir(t, home, "state/runs")
 	b, err := box.Open(t.Context(), box.Config{Home: home, Dir: runs})

@@ -14,7 +14,7 @@ import (
 
 func openBox(t *testing.T) *box.Box {
 	t.Helper()
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -98,9 +98,7 @@ func samples() map[string]sample {
 
 // The tests of common projects pass in a box, without a network.
 func TestSampleProjectsInABox(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds five projects: not with -short")
-	}
+	need.Suite(t, need.CI)
 	sandbox := openBox(t)
 	for name, project := range samples() {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 )
 
 func TestProgramsOfABoxReachTheTargets(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	curl := need.Program(t, "curl")
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {

@@ -19,21 +19,13 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 const patience = 5 * time.Minute
 
-// needsEngine skips where the engine's program may have to be built.
-func needsEngine(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the engine's program")
-	}
-}
-
 func start(t *testing.T, o engine.Options) *engine.Engine {
 	t.Helper()
-	needsEngine(t)
 	o.Progress = func(line string) { t.Log(line) }
 	e, err := engine.Start(t.Context(), o)
 	if err != nil {
@@ -128,7 +120,6 @@ func TestEngineThatDiesIsNoticed(t *testing.T) {
 
 func TestEngineDiesWithItsParent(t *testing.T) {
 	t.Parallel()
-	needsEngine(t)
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +164,8 @@ func startParent(t *testing.T, cmd *exec.Cmd) (f engine.File) {
 }
 
 func TestEngineKilledDuringItsFirstStart(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
-	needsEngine(t)
 	program, err := engine.Program(t.Context(), func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +202,6 @@ func TestSecondEngineOnADatabaseIsRefused(t *testing.T) {
 }
 
 func TestTakenPortIsRefused(t *testing.T) {
-	needsEngine(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +314,6 @@ func refused(t *testing.T, err error, say ...string) {
 }
 
 func TestTheEngineOfAnotherReleaseIsRefused(t *testing.T) {
-	needsEngine(t)
 	program, err := engine.Program(t.Context(), func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -99,6 +100,7 @@ func (r repo) killAt(in merge.Input, point string) {
 // The branch is at the old commit or at the new one, and the same merge again finishes: each commit is there once,
 // files and index match the branch, untracked files stay, and no lock or directory is left.
 func TestAKilledMerge(t *testing.T) {
+	need.Suite(t, need.CI)
 	for i, point := range killPoints(t) {
 		squash := i%2 == 0
 		t.Run(point, func(t *testing.T) {

@@ -1,6 +1,9 @@
-// Package need states the requirements of a test on its machine. A missing requirement skips the
-// test with a reason. In CI, which installs all of them, it fails the test, and no test is skipped
-// unseen.
+// Package need states what a test needs: of its machine, and of the part of the suite that was asked for.
+//
+// The suite has three tiers (docs/testing.md). `go test ./...` proves decisions and wiring with Go and git
+// alone; what its machine lacks skips a test with a reason. `.ci/run` sets RATCHET_TEST=ci and proves the machine;
+// `.ci/nightly` sets RATCHET_TEST=nightly and runs everything in its long form. Both install what their tests
+// need, so there a missing requirement fails the test.
 package need
 
 import (
@@ -9,8 +12,49 @@ import (
 	"testing"
 )
 
-// StrictVariable is the environment variable that turns skips into failures when its value is 1.
-const StrictVariable = "RATCHET_TEST_STRICT"
+// Variable is the environment variable that names the tier: empty, ci or nightly.
+const Variable = "RATCHET_TEST"
+
+// Tier is a part of the suite. A tier includes the ones before it.
+type Tier string
+
+// The tiers, the smallest first. The zero value is that of `go test ./...`.
+const (
+	Quick   Tier = ""
+	CI      Tier = "ci"
+	Nightly Tier = "nightly"
+)
+
+// Has reports whether the suite that was asked for includes the tier. Any other word in [Variable] panics: a misspelt
+// tier would skip tests unseen.
+func Has(tier Tier) bool { return rank(Tier(os.Getenv(Variable))) >= rank(tier) }
+
+func rank(tier Tier) int {
+	switch tier {
+	case Quick:
+		return 0
+	case CI:
+		return 1
+	case Nightly:
+		return 2
+	}
+	panic(Variable + "=" + string(tier) + ": want ci, nightly or nothing")
+}
+
+// Suite skips a test of a tier that was not asked for.
+func Suite(t testing.TB, tier Tier) {
+	t.Helper()
+	if !Has(tier) {
+		t.Skipf("runs with %s=%s", Variable, tier)
+	}
+}
+
+// Sandbox skips a test that starts bubblewrap. Those belong to the tier of CI.
+func Sandbox(t testing.TB) {
+	t.Helper()
+	Suite(t, CI)
+	Program(t, "bwrap")
+}
 
 // Program returns the path of a program on PATH.
 func Program(t testing.TB, name string) string {
@@ -34,14 +78,8 @@ func Env(t testing.TB, name string) string {
 
 func missing(t testing.TB, reason string) {
 	t.Helper()
-	if os.Getenv(StrictVariable) == "1" {
-		t.Fatalf("%s, and %s is set", reason, StrictVariable)
+	if Has(CI) {
+		t.Fatalf("%s, and %s is %s", reason, Variable, os.Getenv(Variable))
 	}
 	t.Skip(reason)
 }
-
-// LongVariable is the environment variable that asks for the long forms of the suites when it is not empty.
-const LongVariable = "RATCHET_TEST_LONG"
-
-// LongForm reports whether the long forms of the suites are asked for.
-func LongForm() bool { return os.Getenv(LongVariable) != "" }

@@ -6,12 +6,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
 
-// RunsWithEngine is [Runs] for a test that starts the embedded engine. It skips the test under -short.
+// RunsWithEngine is [Runs] for a test that starts the embedded engine.
 func RunsWithEngine(t *testing.T, lent ...Lent) bool {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
 	program, err := engine.Program(t.Context(), func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)

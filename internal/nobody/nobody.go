@@ -84,9 +84,6 @@ func executable(t *testing.T) string {
 func arguments(t *testing.T) []string {
 	pattern := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
 	argv := []string{"-test.run=" + pattern, "-test.v", "-test.count=1"}
-	if testing.Short() {
-		argv = append(argv, "-test.short")
-	}
 	if deadline, ok := t.Deadline(); ok {
 		argv = append(argv, fmt.Sprintf("-test.timeout=%s", max(time.Until(deadline).Round(time.Second), time.Second)))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
@@ -182,9 +183,7 @@ func BenchmarkTraps(b *testing.B) {
 
 // TestTrapsStayInMemory bounds the memory that a diff can make the planner hold.
 func TestTrapsStayInMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("seconds of work; runs without -short")
-	}
+	need.Suite(t, need.CI)
 	for _, l := range traps() {
 		t.Run(l.name, func(t *testing.T) {
 			tree := l.tree()

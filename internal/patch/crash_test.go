@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
@@ -94,9 +95,9 @@ func randomChange(seed uint64) (map[string]string, *patch.Change) {
 // TestNoChangeIsEverHalfMade is R5 of the reliability catalogue: whatever fails or dies at
 // whatever step, the tree is in its old or its new state once Recover has run.
 func TestNoChangeIsEverHalfMade(t *testing.T) {
-	patches := 500
-	if testing.Short() {
-		patches = 50
+	patches := 50
+	if need.Has(need.Nightly) {
+		patches = 500
 	}
 	outcomes := make(map[string]int)
 	for seed := range uint64(patches) {

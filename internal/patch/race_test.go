@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
@@ -55,9 +56,10 @@ func race(t *testing.T, write func(dir string, again func(escapes int) bool)) in
 
 // TestNothingEscapesARace is R22 of the reliability catalogue.
 func TestNothingEscapesARace(t *testing.T) {
-	enough := 20_000
-	if testing.Short() {
-		enough = 2_000
+	need.Suite(t, need.CI)
+	enough := 2_000
+	if need.Has(need.Nightly) {
+		enough = 20_000
 	}
 	writes, made := 0, 0
 	escapes := race(t, func(dir string, again func(int) bool) {

@@ -117,6 +117,7 @@ var points = []string{
 }
 
 func TestKilledAtEveryPoint(t *testing.T) {
+	need.Suite(t, need.CI)
 	log := filepath.Join(t.TempDir(), "points")
 	t.Run("points", func(t *testing.T) {
 		for _, point := range points {
@@ -165,9 +166,7 @@ func killed(err error) bool {
 // Kills at any moment, with the orphaned git still at work when the next worker comes.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("kills 30 workers")
-	}
+	need.Suite(t, need.Nightly)
 	r := userRepo(t, sample)
 	j := job{beside(r), head(t, r)}
 	before := state(t, r.Dir)
@@ -227,6 +226,7 @@ func TestOrphanedGitIsWaitedFor(t *testing.T) {
 
 // A deadline kills git itself, wherever it is: its locks and half-written files stay.
 func TestGitKilledAtAnyMoment(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	t.Parallel()
 	r := userRepo(t, sample)
 	s, commit := open(t, beside(r)), head(t, r)

@@ -97,9 +97,6 @@ func TestAStartThatLacksAnAttributeSaysWhatToDo(t *testing.T) {
 }
 
 func TestSearchAttributesOnTheEngine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine's program")
-	}
 	e, err := engine.Start(t.Context(), engine.Options{
 		DB:       filepath.Join(t.TempDir(), "engine.db"),
 		Token:    token,

@@ -100,7 +100,7 @@ func prefixesOf(h *history.History) []*history.History {
 			all = append(all, &history.History{Events: h.Events[:i+1]})
 		}
 	}
-	if len(all) <= manyPrefixes || need.LongForm() {
+	if len(all) <= manyPrefixes || need.Has(need.Nightly) {
 		return all
 	}
 	const third = manyPrefixes / 3

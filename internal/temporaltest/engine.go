@@ -42,12 +42,9 @@ type Engine struct {
 }
 
 // StartEngine starts an engine that ends with the test. Log receives what the workers of the client
-// log; nil drops it. With -short the test is skipped.
+// log; nil drops it.
 func StartEngine(t testing.TB, log *slog.Logger) *Engine {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
 	e, err := engine.Start(t.Context(), engine.Options{
 		DB: filepath.Join(t.TempDir(), "engine.db"), Progress: func(line string) { t.Log(line) },
 	})

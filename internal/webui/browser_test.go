@@ -35,6 +35,7 @@ var flags = []string{
 
 func openBrowser(t *testing.T, width, height int, more ...string) *browser {
 	t.Helper()
+	need.Suite(t, need.CI)
 	chromium := need.Program(t, "chromium")
 	driver := startDriver(t, need.Env(t, "CHROMEDRIVER_BIN"))
 	args := append([]string{"--user-data-dir=" + t.TempDir(), fmt.Sprintf("--window-size=%d,%d", width, height)}, append(more, flags...)...)

@@ -35,9 +35,6 @@ type fixture struct {
 
 func newFixture(t *testing.T, greet string, environ ...string) *fixture {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
 	dir := t.TempDir()
 	s := &fixture{t: t, repo: filepath.Join(dir, "greeter")}
 	e, err := engine.Start(t.Context(), engine.Options{DB: filepath.Join(dir, "engine.db"), Progress: func(line string) { t.Log(line) }})

@@ -59,9 +59,6 @@ func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 // TestAPersonLetsAnAgentUseAToolFromTheWebUI has a real agent ask for a command and a person allow it by the signal form.
 func TestAPersonLetsAnAgentUseAToolFromTheWebUI(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
 	agent := need.Env(t, "CLAUDE_BIN")
 	b := openBrowser(t, 1440, 1700)
 	model := fakemodel.Start(t)

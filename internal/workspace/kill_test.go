@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
@@ -124,6 +125,7 @@ var points = []string{
 // A worker that is killed at any point, and then once more at the next time it gets there,
 // leaves what the next one finishes: the same commit, once.
 func TestKilledAtEveryPoint(t *testing.T) {
+	need.Suite(t, need.CI)
 	log := filepath.Join(t.TempDir(), "points")
 	t.Run("points", func(t *testing.T) {
 		for _, point := range points {
@@ -176,6 +178,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 // A worker that is killed while it puts the branch back leaves what the next one
 // puts back.
 func TestKilledWhileTheBranchIsPutBack(t *testing.T) {
+	need.Suite(t, need.CI)
 	for _, point := range []string{"branch.told", "branch.cleared"} {
 		for _, tt := range moves {
 			t.Run(point+", "+tt.name, func(t *testing.T) {
@@ -214,9 +217,7 @@ func verifyHead(t testing.TB, spec workspace.Spec) {
 // when the next worker comes.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("kills 36 workers")
-	}
+	need.Suite(t, need.Nightly)
 	r := userRepo(t, sample)
 	base := specOf(t, r)
 	before := userState(t, r)
@@ -252,6 +253,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 // A deadline kills git itself, wherever it is: its locks and half-written files stay.
 func TestGitKilledAtAnyMoment(t *testing.T) {
+	need.Suite(t, need.Nightly)
 	t.Parallel()
 	r := userRepo(t, sample)
 	base := specOf(t, r)

@@ -18,11 +18,9 @@ import (
 
 // A session in a box is resumed from the database of its checkout, and the one of the user's own sessions is not there.
 func TestOpencodeInTheBoxIsResumed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the real agent")
-	}
+	need.Suite(t, need.Nightly)
 	binary := need.Env(t, "OPENCODE_BIN")
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

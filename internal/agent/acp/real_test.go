@@ -69,9 +69,7 @@ func runReal(t *testing.T, subject agenttest.Subject) {
 // are copies of one in which it has set up its database: two of its first
 // starts could race.
 func TestOpencode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes minutes")
-	}
+	need.Suite(t, need.Nightly)
 	binary, warm := need.Env(t, "OPENCODE_BIN"), t.TempDir()
 	in := func(t *testing.T, home string, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 		config := filepath.Join(home, "opencode.json")

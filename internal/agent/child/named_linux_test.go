@@ -57,7 +57,7 @@ func TestASocketInAFurtherDirectoryIsCovered(t *testing.T) {
 
 // The runs may be below a directory that a person names, and hold more files than a start looks at.
 func TestTheRunsAreNotLookedAt(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	p := newPlace(t)
 	runs := filepath.Join(p.checkout, ".runs")
 	write(t, runs+"/file", "", 0o600)

@@ -65,7 +65,7 @@ func runEnclosed(t *testing.T, argv []string, dir string, in child.Enclosed) str
 
 func openBox(t *testing.T) *box.Box {
 	t.Helper()
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

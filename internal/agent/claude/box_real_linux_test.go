@@ -19,7 +19,7 @@ import (
 // A session in a box is resumed from its transcript, and hears no memory that an agent may have written.
 func TestTheRealClientInTheBoxIsResumed(t *testing.T) {
 	binary := realBinary(t)
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

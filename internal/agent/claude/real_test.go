@@ -24,9 +24,7 @@ import (
 // and no login.
 func realBinary(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs the real client")
-	}
+	need.Suite(t, need.Nightly)
 	return need.Env(t, "CLAUDE_BIN")
 }
 

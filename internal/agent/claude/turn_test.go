@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -218,9 +219,7 @@ func TestLinesOfAnySize(t *testing.T) {
 }
 
 func TestALineBeyondMeasureEndsTheSession(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes much memory")
-	}
+	need.Suite(t, need.CI)
 	s := newFake(t, script{Turns: [][]string{{initLine, "flood"}}}).start(t, agent.Options{})
 	if err := s.Send(t.Context(), "go"); err != nil {
 		t.Fatal(err)

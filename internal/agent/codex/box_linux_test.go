@@ -15,7 +15,7 @@ import (
 // In a box the client keeps no sandbox of its own and asks about every command. Those that want no more
 // than a sandbox gives pass, as they do without a box; the others are put to the caller.
 func TestTheClientInTheBox(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

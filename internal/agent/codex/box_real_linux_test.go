@@ -19,7 +19,7 @@ import (
 // A session in a box is resumed from its transcript alone, as one is that was begun with other databases.
 func TestTheRealClientInTheBoxIsResumed(t *testing.T) {
 	realClient(t)
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

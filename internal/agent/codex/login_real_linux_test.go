@@ -74,7 +74,7 @@ func loginTokens(refresh string, end time.Time) map[string]string {
 // and for the next box, and the lock that the user's own sessions take stays one that they can take.
 func TestTheRealClientInTheBoxRenewsALogin(t *testing.T) {
 	realClient(t)
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

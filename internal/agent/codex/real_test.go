@@ -21,9 +21,7 @@ import (
 // realClient is the path of the real client.
 func realClient(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs the real client")
-	}
+	need.Suite(t, need.Nightly)
 	return need.Env(t, "CODEX_BIN")
 }
 

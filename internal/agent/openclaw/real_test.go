@@ -28,9 +28,7 @@ import (
 // TestRealGateway runs the suite against the gateway of OPENCLAW_MJS, on the Node
 // of NODE_BIN.
 func TestRealGateway(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the real gateway")
-	}
+	need.Suite(t, need.Nightly)
 	real := startReal(t, need.Env(t, "NODE_BIN"), need.Env(t, "OPENCLAW_MJS"))
 	agenttest.Run(t, agenttest.Subject{New: real.subject, Touch: touch})
 	t.Run("a message commands nothing", real.commandsNothing)

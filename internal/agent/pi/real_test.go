@@ -23,9 +23,7 @@ import (
 // and no login.
 func realArgv(t *testing.T) []string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs the real pi")
-	}
+	need.Suite(t, need.Nightly)
 	return []string{need.Env(t, "NODE_BIN"), need.Env(t, "PI_JS")}
 }
 

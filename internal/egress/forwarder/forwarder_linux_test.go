@@ -95,6 +95,7 @@ type box struct {
 
 func newBox(t testing.TB, targets ...string) *box {
 	t.Helper()
+	need.Sandbox(t)
 	bwrap := need.Program(t, "bwrap")
 	var c egress.Config
 	for _, text := range targets {

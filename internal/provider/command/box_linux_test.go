@@ -21,7 +21,7 @@ import (
 // A program in the box reads its request and its directory, reaches what the operator names, and
 // nothing else. The control is the same program without a box.
 func TestAProgramInTheBox(t *testing.T) {
-	need.Program(t, "bwrap")
+	need.Sandbox(t)
 	b, err := box.Open(t.Context(), box.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func (d desk) ask(t *testing.T, boxed bool, argv []string, script string) (strin
 	t.Helper()
 	c := command.Config{Argv: argv, Dir: d.dir, Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + d.home}}
 	if boxed {
-		need.Program(t, "bwrap")
+		need.Sandbox(t)
 		var err error
 		if c.Sandbox.Box, err = box.Open(t.Context(), box.Config{Home: d.home, Dir: d.runs}); err != nil {
 			t.Fatal(err)
