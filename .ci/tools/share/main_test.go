@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestJudge(t *testing.T) {
+	shares, err := readShares(strings.NewReader("# comment\n40 worker\n\n12.5 internal/git\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name string
+		use  use
+		want string // in the error; empty: none
+	}{
+		{"within its share", use{"worker", 39 * time.Second}, ""},
+		{"above its share", use{"worker", 41 * time.Second}, "worker took 41.0 CPU-s, its share is 40"},
+		{"small", use{"internal/gate", 4 * time.Second}, ""},
+		{"not named and not small", use{"internal/gate", 6 * time.Second}, "internal/gate took 6.0 CPU-s, its share is 5"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := judge([]use{row.use}, shares)
+			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+				t.Errorf("got %v, want %q", err, row.want)
+			}
+		})
+	}
+	if err := judgeWhole(601 * time.Second); err == nil {
+		t.Error("got no error for 601 s, want one")
+	}
+}
+
+func TestSharesThatAreRefused(t *testing.T) {
+	for _, text := range []string{"worker 40", "40", "0 worker", "4 worker\n5 worker"} {
+		if shares, err := readShares(strings.NewReader(text)); err == nil {
+			t.Errorf("%q: got %v, want an error", text, shares)
+		}
+	}
+}
