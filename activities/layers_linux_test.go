@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -106,7 +107,7 @@ func TestALayerIsOneRepositorys(t *testing.T) {
 	s.checkOf("r1", plantWord)
 	own := s.repo
 	s.repo = filepath.Join(t.TempDir(), "other")
-	if out, err := exec.Command("git", "clone", "-q", own, s.repo).CombinedOutput(); err != nil {
+	if out, err := gittest.Command(t.Context(), "", "clone", "-q", own, s.repo).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	if c := s.checkOf("r2", findWord).Checks[0]; c.Status == "pass" {

@@ -3,13 +3,12 @@ package activities
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
@@ -18,13 +17,7 @@ import (
 func smallRepository(t *testing.T) run.Repository {
 	t.Helper()
 	dir := t.TempDir()
-	git := func(args ...string) string {
-		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@t"}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	git := func(args ...string) string { return gittest.Run(t, dir, args...) }
 	git("init", "-q")
 	git("commit", "-q", "--allow-empty", "-m", "first")
 	return run.Repository{Path: dir, Base: run.Commit(git("rev-parse", "HEAD"))}

@@ -3,7 +3,6 @@ package host_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -65,14 +65,7 @@ func TestAHostOpensTheProvidersOfASpec(t *testing.T) {
 func newRepository(t *testing.T) run.Repository {
 	t.Helper()
 	r := run.Repository{Path: t.TempDir()}
-	git := func(args ...string) string {
-		cmd := exec.Command("git", append([]string{"-C", r.Path, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	git := func(args ...string) string { return gittest.Run(t, r.Path, args...) }
 	git("init", "-q", "-b", "main")
 	git("commit", "-q", "--allow-empty", "-m", "first")
 	r.Base = run.Commit(git("rev-parse", "HEAD"))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
@@ -39,19 +39,13 @@ func repository(t testing.TB) string {
 	write(t, filepath.Join(dir, "state.txt"), "bad\n")
 	gitIn(t, dir, "init", "-q", "-b", "main")
 	gitIn(t, dir, "add", "-A")
-	gitIn(t, dir, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "begin")
+	gitIn(t, dir, "commit", "-q", "-m", "begin")
 	return dir
 }
 
 func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return string(out)
+	return gittest.Run(t, dir, args...)
 }
 
 func write(t testing.TB, path, text string) {

@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -60,6 +61,7 @@ func runAlone(m *testing.M) int {
 			environment[name] = ""
 		}
 	}
+	gittest.Isolate()
 	for name, value := range environment {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -112,7 +112,7 @@ func (g *plumbing) run(stdin string, args ...string) string {
 	if g.err != nil {
 		return ""
 	}
-	cmd := exec.CommandContext(g.ctx, "git", append([]string{"-C", g.repo, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+	cmd := gittest.Command(g.ctx, g.repo, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.Output()
 	g.err = err

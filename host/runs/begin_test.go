@@ -3,7 +3,6 @@ package runs_test
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -62,16 +62,9 @@ func TestAStartWhoseAnswerIsLostKeepsItsBranchWhereTheRunMayBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			git := func(args ...string) string {
-				t.Helper()
-				out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
-				if err != nil {
-					t.Fatalf("git %q: %v\n%s", args, err, out)
-				}
-				return strings.TrimSpace(string(out))
-			}
+			git := func(args ...string) string { return gittest.Run(t, dir, args...) }
 			git("init", "-q", "-b", "main")
-			git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "first")
+			git("commit", "-q", "--allow-empty", "-m", "first")
 			tt.engine.signals = &signals{most: 9, of: map[string][]*common.Payload{}}
 			in := run.Input{RunID: "r1", Goal: "x", Repository: run.Repository{Path: dir, Base: run.Commit(git("rev-parse", "HEAD"))}}
 			err := runs.New(&tt.engine, "q").Begin(t.Context(), &in, filepath.Join(dir, "none"), "")

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/host/sessionruns"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
@@ -30,11 +30,8 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	repo := t.TempDir()
-	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "first"}} {
-		if out, err := exec.Command("git", append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v", out, err)
-		}
-	}
+	gittest.Run(t, repo, "init", "-q")
+	gittest.Run(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
 	template := session.Tighten(run.Input{
 		Repository: run.Repository{Path: repo}, Checks: []string{"true"}, Providers: run.Providers{Planner: "claude", Developer: "claude", Fixer: "claude"},
 	})

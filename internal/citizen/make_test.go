@@ -3,13 +3,13 @@ package citizen_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 )
 
 // places returns the registry of a home, and its directories.
@@ -66,12 +66,8 @@ func TestARegistryOfOthersIsRefused(t *testing.T) {
 		"a repository brings the records": {func(t *testing.T, home string) {
 			must(t, os.MkdirAll(filepath.Join(home, ".pi/agent/meta-sessions"), 0o700))
 			must(t, os.WriteFile(filepath.Join(home, ".pi/agent/meta-sessions/x.meta.json"), []byte("{}"), 0o600))
-			for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"}} {
-				cmd := exec.Command("git", args...)
-				cmd.Dir = filepath.Join(home, ".pi")
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("%s: %v", out, err)
-				}
+			for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", "x"}} {
+				gittest.Run(t, filepath.Join(home, ".pi"), args...)
 			}
 		}, "git has checked out", false},
 	} {

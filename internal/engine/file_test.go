@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 )
 
 func TestFileIsReadAsWritten(t *testing.T) {
@@ -79,14 +79,14 @@ func TestFileThatSomethingElseWrote(t *testing.T) {
 		"a checkout": func(dir string) error {
 			repo := t.TempDir()
 			git := func(args ...string) error {
-				return exec.Command("git", append([]string{"-C", repo, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.sharedRepository=0600"}, args...)...).Run()
+				return gittest.Command(t.Context(), repo, append([]string{"-c", "core.sharedRepository=0600"}, args...)...).Run()
 			}
 			err := errors.Join(git("init", "-q"), os.WriteFile(filepath.Join(repo, engine.FileName), b, 0o600), git("add", "."), git("commit", "-q", "-m", "c"))
 			if err != nil {
 				return err
 			}
 			defer syscall.Umask(syscall.Umask(0o077))
-			return exec.Command("git", "-C", repo, "--work-tree", dir, "checkout", "-q", "-f", "HEAD", "--", ".").Run()
+			return gittest.Command(t.Context(), repo, "--work-tree", dir, "checkout", "-q", "-f", "HEAD", "--", ".").Run()
 		},
 		"one of another boot":     func(dir string) error { return rewriteOrigin(dir, `"boot": "`, `"boot": "0`) },
 		"one of an older version": func(dir string) error { return rewriteOrigin(dir, `"origin"`, `"unknown"`) },

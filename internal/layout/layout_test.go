@@ -31,7 +31,7 @@ var floors = [][]string{
 
 // testRooms are the directories of internal that serve tests alone: they import
 // what they need, and no product code imports them.
-var testRooms = []string{"captured", "compose", "eventually", "golden", "layout", "manual", "need", "nobody", "pty", "temporaltest", "webui"}
+var testRooms = []string{"captured", "compose", "eventually", "gittest", "golden", "layout", "manual", "need", "nobody", "pty", "temporaltest", "webui"}
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
@@ -221,7 +221,7 @@ func TestProgramsOfRunsAreStartedInOnePlace(t *testing.T) {
 }
 
 // forTests are helpers of tests.
-var forTests = []string{"internal/nobody", "internal/need", "internal/pty", "internal/proc/proctest"}
+var forTests = []string{"internal/gittest", "internal/nobody", "internal/need", "internal/pty", "internal/proc/proctest"}
 
 func TestTheRuleCatches(t *testing.T) {
 	for _, tc := range []struct {

@@ -21,10 +21,10 @@ type repo struct {
 	dir string
 }
 
-// git runs the user's own git.
+// git runs git as the user does: with the configuration that the test gives the process.
 func (r repo) git(args ...string) string {
 	r.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Kim", "-c", "user.email=kim@localhost"}, args...)...)
+	cmd := exec.Command("git", args...)
 	cmd.Dir = r.dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -38,6 +39,7 @@ func limitFiles(to string) {
 }
 
 func TestMain(m *testing.M) {
+	gittest.Isolate()
 	if job := os.Getenv(jobVariable); job != "" {
 		limitFiles(os.Getenv(limitVariable))
 		if err := mergeJob(job); err != nil {

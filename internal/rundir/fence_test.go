@@ -2,11 +2,11 @@ package rundir_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
@@ -15,9 +15,7 @@ import (
 func TestGitFindsNoRepositoryAroundTheRunsDirectory(t *testing.T) {
 	repo := t.TempDir()
 	git := func(dir string, args ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
+		out, err := gittest.Command(t.Context(), dir, args...).CombinedOutput()
 		return strings.TrimSpace(string(out)), err
 	}
 	if out, err := git(repo, "init", "-q"); err != nil {

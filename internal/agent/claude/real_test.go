@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
@@ -194,7 +194,7 @@ func TestTheRealClientTakesNoMessageOfAnotherSession(t *testing.T) {
 // The client says the rule of a command, and the first file that it writes.
 func TestACommandForTheSessionWritesNoFurtherFile(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
-	if b, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+	if b, err := gittest.Command(t.Context(), "", "init", "-q", dir).CombinedOutput(); err != nil {
 		t.Fatal(string(b))
 	}
 	s, l, _ := realSession(t, agent.Options{Dir: dir, Sandbox: agent.WorkspaceWrite}, nil)
