@@ -155,7 +155,7 @@ func TestDoorOfTheEngine(t *testing.T) {
 	}
 	t.Run("env", func(t *testing.T) { testEnv(bench{t, b.runsDir, b.repo, b.answers}) })
 	t.Run("ui", func(t *testing.T) { testUI(bench{t, b.runsDir, b.repo, b.answers}) })
-	if got := b.expect(0, "doctor").out; !regexp.MustCompile(`✓ lock +locked`).MatchString(got) {
+	if got := b.expect(0, "doctor", "--sandbox", "off").out; !regexp.MustCompile(`✓ lock +locked`).MatchString(got) {
 		t.Errorf("doctor:\n%s", got)
 	}
 	before := *b.env()[authorizationVariable]
@@ -174,7 +174,7 @@ func TestDoorOfTheEngine(t *testing.T) {
 	if vars := b.env(); vars[authorizationVariable] != nil {
 		t.Errorf("env of an open engine: %v", vars)
 	}
-	if got := b.expect(0, "doctor").out; !strings.Contains(got, "lock") || !strings.Contains(got, "OPEN: ") {
+	if got := b.expect(0, "doctor", "--sandbox", "off").out; !strings.Contains(got, "lock") || !strings.Contains(got, "OPEN: ") {
 		t.Errorf("doctor:\n%s", got)
 	}
 	stop()

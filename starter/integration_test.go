@@ -142,7 +142,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		name string
 		test func(bench)
 	}{
-		{"doctor", func(b bench) { b.expect(0, "doctor") }},
+		{"doctor", func(b bench) { b.expect(0, "doctor", "--sandbox", "off") }},
 		{"a second engine on the same directory", func(b bench) { b.expect(0, "up", "--port", "0", "--ui-port", "0") }},
 		{"a run from approval to approval", testApprovals},
 		{"a rejection that is final", testFinalRejection},

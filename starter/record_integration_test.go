@@ -220,7 +220,7 @@ func testThreeFilesAtGate(b bench, id string) {
 		b.Fatal(err)
 	}
 	write(b.T, log, string(lines)+`{"id":"evt-0`)
-	if got := b.expect(0, "doctor").out; !strings.Contains(got, id) || !strings.Contains(got, "starter resume") {
+	if got := b.expect(0, "doctor", "--sandbox", "off").out; !strings.Contains(got, id) || !strings.Contains(got, "starter resume") {
 		b.Errorf("the doctor does not tell:\n%s", got)
 	}
 	b.expect(0, "resume", b.dirOf(id), "--detach")

@@ -167,7 +167,7 @@ func newAgentFixture(t testing.TB, a realAgent) *agentFixture { return newAgentF
 func newAgentFixtureIn(t testing.TB, a realAgent, boxed bool) *agentFixture {
 	t.Helper()
 	binary := need.Env(t, a.variable)
-	s := &agentFixture{fixture: newFixture(t), agent: a, model: fakemodel.Start(t), spec: a.spec(binary)}
+	s := &agentFixture{fixture: newOwnFixture(t), agent: a, model: fakemodel.Start(t), spec: a.spec(binary)}
 	if boxed {
 		need.Sandbox(t)
 		s.sandbox = run.SandboxRequired

@@ -36,7 +36,7 @@ func TestAFailingCheckCannotPass(t *testing.T) {
 	if !asNobody(t) {
 		return
 	}
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	s.spawn()
 	in := s.patched(forgery)
 	if res := s.outcome(in); res.Status != run.Failed {
@@ -84,7 +84,7 @@ func TestACheckThatEndsItsSupervisorIsAskedAbout(t *testing.T) {
 	if !asNobody(t) {
 		return
 	}
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	s.spawn()
 	begun := filepath.Join(s.dir, "begun")
 	in := s.patched(fmt.Sprintf("echo begun >>%s; setsid sleep 300 & kill -KILL $PPID; sleep 300", begun))
@@ -129,7 +129,7 @@ func TestACheckSeesNothingOfItsWorker(t *testing.T) {
 	if !asNobody(t) {
 		return
 	}
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	const secret = "THE_SECRET=canary-in-the-coal-mine"
 	s.spawn(secret)
 	open := exec.Command("/bin/sleep", "300") // the control: it is open to others, and has the secret as well

@@ -117,7 +117,7 @@ func TestABaselineIsAskedAboutBeforeAnybodyIsPaid(t *testing.T) {
 func TestABaselineOutlivesWhatDies(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	w := s.spawn()
 	dir := t.TempDir()
 	hold, ledger := filepath.Join(dir, "hold"), filepath.Join(dir, "ledger")

@@ -47,7 +47,7 @@ func BenchmarkRunOverFloor(b *testing.B) {
 }
 
 func benchmarkRunOverFloor(b *testing.B, sandbox run.Sandbox) {
-	s := newFixture(b)
+	s := newOwnFixture(b)
 	s.sandbox = sandbox
 	w := s.spawn(asWorker + "=" + floored)
 	in := s.simple()
@@ -141,7 +141,7 @@ func (s *fixture) timed(id string, workflow any, in any) time.Duration {
 // BenchmarkApprovalToApplied is the time from the signal to the event
 // PATCH_APPLIED, both by the engine's clock.
 func BenchmarkApprovalToApplied(b *testing.B) {
-	s := newFixture(b)
+	s := newOwnFixture(b)
 	s.spawn()
 	var times []time.Duration
 	for b.Loop() {
@@ -182,7 +182,7 @@ func (s *fixture) sinceSignal(id run.ID, runID string) time.Duration {
 // BenchmarkHistoryOfARound counts what a fix round adds to history, with its
 // approval and without.
 func BenchmarkHistoryOfARound(b *testing.B) {
-	s := newFixture(b)
+	s := newOwnFixture(b)
 	s.spawn()
 	for _, policy := range []run.Policy{run.Never, run.Always} {
 		b.Run(string(policy), func(b *testing.B) {
@@ -221,7 +221,7 @@ func (s *fixture) round(policy run.Policy) (events, bytes int64) {
 // BenchmarkRunsInFlight has one worker take 200 runs at once to their ends.
 func BenchmarkRunsInFlight(b *testing.B) {
 	const size = 200
-	s := newFixture(b)
+	s := newOwnFixture(b)
 	w := s.spawn()
 	for b.Loop() {
 		began := time.Now()
@@ -249,7 +249,7 @@ func BenchmarkRunsWaiting(b *testing.B) {
 		size = 2000
 	}
 	for b.Loop() {
-		s := newFixture(b)
+		s := newOwnFixture(b)
 		w := s.spawn()
 		worker, server := rss(b, w.cmd.Process.Pid), rss(b, s.engine.PID)
 		each := func(mb float64) float64 { return mb * 1024 / float64(size) }

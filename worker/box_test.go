@@ -95,7 +95,7 @@ func (s *fixture) giveApprover() {
 // attacked has a run attack another that waits for an approval. It returns what got through, and the
 // victim's status and record afterwards.
 func attacked(t *testing.T, policy run.Sandbox) (reached []string, status run.Status, kept bool) {
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	s.sandbox = policy
 	s.giveApprover()
 	s.spawn()

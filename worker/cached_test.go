@@ -19,7 +19,7 @@ func TestRunsThatAreNotHeldGoOn(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()
 	const size = 6
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	for _, room := range []int{0, 2} { // 0: the default has room for all
 		least, most := size, size
 		if room > 0 {

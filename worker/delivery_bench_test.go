@@ -16,7 +16,7 @@ import (
 // which the run ended to the beginning of the agent's turn, and a workflow with as many activities that do nothing, and
 // compares the medians. The agent is in memory: what a real one takes to begin a turn is its own.
 func BenchmarkRunToDelivery(b *testing.B) {
-	s := newFixture(b)
+	s := newOwnFixture(b)
 	s.spawn(asWorker+"="+faking, takenIn(b.TempDir()))
 	beside := s.at("floor")
 	beside.spawn(asWorker + "=" + floored)

@@ -222,7 +222,7 @@ func TestKilledAtEveryPointOfADelivery(t *testing.T) {
 		}
 	}
 	t.Parallel()
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	for kind, aims := range map[string][]deliveryAim{faking: deliveryAims, repeating: repeatingAims} {
 		for _, a := range aims {
 			t.Run(kind+"/"+a.name(), func(t *testing.T) { a.killWorker(t, s, kind) })
@@ -257,7 +257,7 @@ func (a deliveryAim) killWorker(t *testing.T, s *fixture, kind string) {
 func TestEngineKilledAtEveryPointOfADelivery(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	type stopped struct {
 		deliveryAim
 		*sessionFixture

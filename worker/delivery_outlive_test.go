@@ -81,7 +81,7 @@ type killer struct {
 }
 
 func newKiller(t *testing.T, kind string, sessions int, points ...string) *killer {
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	s.queue, s.flags = "deliveries", []string{"-sessions", fmt.Sprint(sessions)}
 	k := &killer{fixture: s, kind: kind, points: points, ledger: t.TempDir(), rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 14)), tally: map[string]int{}}
 	for range sessions {

@@ -44,7 +44,7 @@ type dispatchFixture struct {
 
 func newDispatchFixture(t testing.TB) *dispatchFixture {
 	t.Helper()
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	home, err := os.MkdirTemp("", "home") // a short path: sockets lie in it
 	if err != nil {
 		t.Fatal(err)

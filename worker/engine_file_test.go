@@ -44,7 +44,7 @@ func (s *fixture) writeEngineFile(token engine.Token) {
 // TestAWorkerServesItsOwnEngineOnly: who it serves has its hands. Findings B2 and B10.
 func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 	t.Parallel()
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	if err := os.Remove(filepath.Join(s.runsDir, engine.FileName)); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 func TestAWorkerGoesOnWithTheNextEngine(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	w := s.spawn(s.noConfig())
 	for range 2 {
 		in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))

@@ -22,7 +22,7 @@ func TestEngineKilled(t *testing.T) {
 	if need.Has(need.Nightly) {
 		size, kills, inFlight = 60, 20, 20
 	}
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	s.flaky = true
 	workerGroup := s.spawnGroup(2)
 	rng := rand.New(rand.NewPCG(3, uint64(time.Now().UnixNano())))

@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -49,7 +50,9 @@ func TestMain(m *testing.M) {
 		if len(os.Args) == 4 && os.Args[1] == asApprover {
 			playApprover(os.Args[2], run.ID(os.Args[3]))
 		}
-		os.Exit(eventually.RunTests(m, 4))
+		code := eventually.RunTests(m, 4)
+		temporaltest.StopShared()
+		os.Exit(code)
 	case resending:
 		serveDispatch(withResending)
 	case forgetful:
@@ -95,8 +98,31 @@ type workers struct {
 	list []*workerProcess
 }
 
-// newFixture starts an engine. The repository has one file, log.txt, that is empty.
+// newFixture is newOwnFixture on an engine that other tests use at the same time. The test does not kill it or stop it,
+// and gives its workflows ids that no other test has.
 func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	s := newSite(t)
+	s.engine, s.queue = temporaltest.Shared(t).Engine, temporalclient.TaskQueue+"-"+uuid.NewString()
+	s.db = s.engine.DB
+	s.writeEngineFile(s.engine.Token)
+	s.dial()
+	t.Cleanup(s.client.Close)
+	return s
+}
+
+// newOwnFixture starts an engine for this test alone.
+func newOwnFixture(t testing.TB) *fixture {
+	t.Helper()
+	s := newSite(t)
+	s.startEngine(0)
+	s.dial()
+	t.Cleanup(func() { s.stopEngine() })
+	return s
+}
+
+// newSite is a fixture without an engine. The repository has one file, log.txt, that is empty.
+func newSite(t testing.TB) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	s := &fixture{
@@ -110,9 +136,6 @@ func newFixture(t testing.TB) *fixture {
 	if err := os.Mkdir(s.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.startEngine(0)
-	s.dial()
-	t.Cleanup(func() { s.stopEngine() })
 	s.git("init", "-q", "-b", "main", s.repo)
 	s.put(filepath.Join(s.repo, "log.txt"), "")
 	s.git("-C", s.repo, "add", ".")
@@ -125,7 +148,7 @@ func newFixture(t testing.TB) *fixture {
 // serve its runs alone.
 func (s *fixture) at(queue string) *fixture {
 	there := *s
-	there.queue = queue
+	there.queue = s.queue + "-" + queue
 	return &there
 }
 

@@ -19,7 +19,7 @@ func TestWorkersKilledAtAnyMoment(t *testing.T) {
 	if need.Has(need.Nightly) {
 		size, kills, inFlight = 100, 200, 25
 	}
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	workerGroup := s.spawnGroup(3)
 	rng := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	siege{

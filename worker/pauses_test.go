@@ -49,7 +49,7 @@ func TestPausesCostNothing(t *testing.T) {
 	}
 	t.Run("as workers are", func(t *testing.T) {
 		t.Parallel()
-		for p, n := range newFixture(t).pauses(t, "1", pause) {
+		for p, n := range newOwnFixture(t).pauses(t, "1", pause) {
 			if n != 1 && !(need.Has(need.Nightly) && p == atApply) { // which is missed after 15 s, and makes the same commit again
 				t.Errorf("%s: begun %d times", p, n)
 			}
@@ -57,7 +57,7 @@ func TestPausesCostNothing(t *testing.T) {
 	})
 	t.Run("with a heartbeat timeout of 2 s", func(t *testing.T) {
 		t.Parallel()
-		for p, n := range newFixture(t).pauses(t, hasty, 4*time.Second) {
+		for p, n := range newOwnFixture(t).pauses(t, hasty, 4*time.Second) {
 			if again := n > 1; again != (p == atApply) {
 				t.Errorf("%s was begun %d times", p, n)
 			}
@@ -95,7 +95,7 @@ func (s *fixture) pauses(t *testing.T, kind string, d time.Duration) map[place]i
 // check runs twice or beside another.
 func TestRandomPauses(t *testing.T) {
 	need.Suite(t, need.Nightly)
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	s.flaky = true
 	workerGroup := s.spawnGroup(3)
 	rng := rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano())))

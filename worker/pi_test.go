@@ -38,7 +38,7 @@ const piSettings = `{"defaultProvider":"fake","defaultModel":"fake-model"}`
 func TestRealPiIsResumedAndReached(t *testing.T) {
 	need.Suite(t, need.Nightly)
 	pi := need.Env(t, "NODE_BIN") + " " + need.Env(t, "PI_JS")
-	s, model := newFixture(t), fakemodel.Start(t)
+	s, model := newOwnFixture(t), fakemodel.Start(t)
 	home, err := os.MkdirTemp("", "pi") // short: a socket's path is bounded
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func BenchmarkKillToNextStep(b *testing.B) {
 	for _, standby := range []bool{true, false} {
 		for _, p := range []place{atCall, atCheck, atApply, atAgent} {
 			b.Run(fmt.Sprintf("%s/standby=%v", p, standby), func(b *testing.B) {
-				s := newFixture(b)
+				s := newOwnFixture(b)
 				var times []time.Duration
 				for b.Loop() {
 					times = append(times, s.killAt(p, standby))

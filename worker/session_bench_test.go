@@ -27,7 +27,7 @@ func BenchmarkSessionsAsleep(b *testing.B) {
 	if need.Has(need.Nightly) {
 		size = 1000
 	}
-	s := newFixture(b)
+	s := newOwnFixture(b)
 	s.flags = []string{"-cached-runs", strconv.Itoa(size + 100), "-session-idle", "1s"}
 	w := s.spawn()
 	before := residentKB(b, w.cmd.Process.Pid)

@@ -223,7 +223,7 @@ func TestKilledAtEveryPointOfASession(t *testing.T) {
 		}
 	}
 	t.Parallel()
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	for _, a := range sessionAims {
 		t.Run(a.worker+a.point, func(t *testing.T) { a.hit(t, s) })
 	}
@@ -286,7 +286,7 @@ func TestSessionsOutliveTheirWorkersAndEngine(t *testing.T) {
 	if need.Has(need.Nightly) {
 		kills = 100
 	}
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	s.flaky = true
 	h := s.newSession(t, "talks")
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 7))

@@ -203,7 +203,7 @@ func (h *sessionFixture) ask(t *testing.T, id, call string) string {
 // TestAnAgentStartsRunsFromItsBox has an agent in the box start runs by the tools of its session. A person permits the
 // start; the run has the bounds of the grant; the session is told when it waits. Everything else is refused.
 func TestAnAgentStartsRunsFromItsBox(t *testing.T) {
-	s := newFixture(t)
+	s := newOwnFixture(t)
 	need.Sandbox(t)
 	s.sandbox = run.SandboxRequired
 	others := s.start(s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")})))

@@ -164,6 +164,7 @@ func TestSearchAttributesAreThoseOfTheWorker(t *testing.T) {
 
 // TestTheWorkerTakesItsCommand asks the programs themselves which flags they have.
 func TestTheWorkerTakesItsCommand(t *testing.T) {
+	need.Suite(t, need.CI)
 	worker := read(t).Services["worker"]
 	if out := usage(t, "./worker", "-h"); !slices.Contains(worker.CapDrop, "ALL") || !hasFlags(out, worker.Command) {
 		t.Errorf("command %q, flags\n%s", worker.Command, out)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // race is a branch that many move at once.
@@ -67,6 +68,7 @@ func (r *race) write(ctx context.Context, title string, move func(git.RefMove) b
 // Of all moves that several make at once, with and without a git, while gits pack all references and collect garbage,
 // none is lost.
 func TestNoMoveIsLost(t *testing.T) {
+	need.Suite(t, need.CI)
 	const writers, moves, packings = 4, 25, 3
 	repo := newRepo(t, "-b", "other")
 	r := &race{repo: repo, name: "refs/heads/ratchet/x", tree: git.ID(run(t, repo, "write-tree"))}

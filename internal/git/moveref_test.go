@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // moveByGit moves a branch as git.Repo.MoveRef does, by git.
@@ -71,6 +72,7 @@ func refFiles(t *testing.T, r git.Repo) string {
 // Two repositories live through the same: one's branches are moved by git, the other's without one. Their files stay
 // the same, byte by byte.
 func TestBranchesAreMovedAsGitMovesThem(t *testing.T) {
+	need.Suite(t, need.CI)
 	names := []string{"refs/heads/main", "refs/heads/ratchet/x", "refs/heads/ratchet/y", "refs/heads/ratchet", "refs/heads/a/b/c/d", "refs/heads/ü"}
 	type outcome struct{ ours, gits bool }
 	counts := map[outcome]int{}

@@ -7,8 +7,10 @@
 package need
 
 import (
+	"flag"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 )
 
@@ -47,6 +49,24 @@ func Suite(t testing.TB, tier Tier) {
 	if !Has(tier) {
 		t.Skipf("runs with %s=%s", Variable, tier)
 	}
+}
+
+// Checks sets how many random cases the properties of the test try: n in `go test ./...`, the 100 of package rapid in CI,
+// and 500 at night.
+func Checks(t testing.TB, n int) {
+	t.Helper()
+	switch {
+	case Has(Nightly):
+		n = 500
+	case Has(CI):
+		n = 100
+	}
+	checks := flag.Lookup("rapid.checks")
+	before := checks.Value.String()
+	if err := checks.Value.Set(strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = checks.Value.Set(before) })
 }
 
 // Sandbox skips a test that starts bubblewrap. Those belong to the tier of CI.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -126,6 +127,7 @@ func TestProgramGetsNoDescriptorOfOurs(t *testing.T) {
 }
 
 func TestEndlessOutputNeedsNoMemory(t *testing.T) {
+	need.Suite(t, need.CI)
 	const gigabyte = 1 << 30
 	kept := proc.NewHeadTail(32<<10, 32<<10)
 	before := resident(t)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
 )
@@ -93,6 +94,7 @@ func wantSilence(t *testing.T, mark string) {
 // Neither the user's configuration nor what an agent makes of the checkout's own
 // starts anything.
 func TestArmedRepositoriesStartNothing(t *testing.T) {
+	need.Suite(t, need.CI)
 	plain := userRepo(t, sample)
 	pristine := state(t, plain.Dir)
 	for _, a := range arms {
@@ -139,6 +141,7 @@ func TestArmedRepositoriesStartNothing(t *testing.T) {
 
 // The control: a git with the usual trust does start the canary in most of them.
 func TestArmedRepositoriesBite(t *testing.T) {
+	need.Suite(t, need.CI)
 	bites := 0
 	r := userRepo(t, sample)
 	for _, a := range arms {

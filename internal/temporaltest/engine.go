@@ -58,17 +58,23 @@ func StartEngine(t testing.TB, log *slog.Logger) *Engine {
 			t.Error(err)
 		}
 	})
-	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{
-		Engine: e.Address, Token: e.Token, Identity: Identity, Timeout: time.Minute, Logger: log,
-	})
+	c, err := dial(t.Context(), e, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if err := temporalclient.EnsureSearchAttributes(t.Context(), c, client.DefaultNamespace); err != nil {
-		t.Fatal(err)
-	}
 	return &Engine{e, c}
+}
+
+// dial returns a client of a new engine, whose search attributes it registers.
+func dial(ctx context.Context, e *engine.Engine, log *slog.Logger) (client.Client, error) {
+	c, err := temporalclient.Dial(ctx, temporalclient.Options{
+		Engine: e.Address, Token: e.Token, Identity: Identity, Timeout: time.Minute, Logger: log,
+	})
+	if err == nil {
+		err = temporalclient.EnsureSearchAttributes(ctx, c, client.DefaultNamespace)
+	}
+	return c, err
 }
 
 // Serve starts a worker that serves until stop is called, or the test ends.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -109,6 +110,7 @@ func arm(f files, program string) files {
 }
 
 func TestHostileRepositoryStartsNothing(t *testing.T) {
+	need.Suite(t, need.CI)
 	for _, tt := range hostile {
 		t.Run(tt.name, func(t *testing.T) {
 			program, mark := canary(t)
@@ -193,6 +195,7 @@ func wantFile(t *testing.T, name, want string) {
 // The control: a git with the usual trust does start the canary in most of them, so the
 // test above looks at something.
 func TestHostileRepositoriesBite(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	bites := 0
 	for _, tt := range hostile {

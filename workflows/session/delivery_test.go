@@ -346,7 +346,7 @@ var deliveryPaths = []path{
 // TestWhoGivesABatchLearnsThatItIsRefused gives batches as a run does, which waits for no agent.
 func TestWhoGivesABatchLearnsThatItIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newStage(temporaltest.StartEngine(t, nil), t, t, nil)
+	s := newStage(temporaltest.Shared(t), t, t, nil)
 	s.begin(reader)
 	give := func(p deliveryacts.Parcel) error {
 		return deliveryacts.GiveBatch(t.Context(), s.Client, deliveryacts.TellInput{Session: string(s.id), Parcel: p})

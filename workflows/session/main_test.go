@@ -11,5 +11,7 @@ import (
 
 func TestMain(m *testing.M) {
 	temporaltest.ObeyCacheVariable()
-	os.Exit(eventually.RunTests(m, 8))
+	code := eventually.RunTests(m, 8)
+	temporaltest.StopShared()
+	os.Exit(code)
 }

@@ -36,7 +36,7 @@ func TestOtherSessionsReachAStandingOne(t *testing.T) {
 		}
 		return list
 	}
-	s := newStage(temporaltest.StartEngine(t, nil), t, t, func(c *activities.Config) { c.Host = citizen.Host{Dirs: dirs} })
+	s := newStage(temporaltest.Shared(t), t, t, func(c *activities.Config) { c.Host = citizen.Host{Dirs: dirs} })
 	s.begin(session.Input{Title: "Mend the tests"})
 	s.say("m1", "[[say:one]]")
 	s.answer("m1", session.Completed, "one")
@@ -81,7 +81,7 @@ func (stuckHost) Open(ctx context.Context, _ dispatch.GardenID, _ string, _ disp
 // TestASessionWorksThoughTheRegistryIsHeld has a session answer that no other can know.
 func TestASessionWorksThoughTheRegistryIsHeld(t *testing.T) {
 	t.Parallel()
-	s := newStage(temporaltest.StartEngine(t, nil), t, t, func(c *activities.Config) { c.Host = stuckHost{} })
+	s := newStage(temporaltest.Shared(t), t, t, func(c *activities.Config) { c.Host = stuckHost{} })
 	s.begin(session.Input{})
 	s.say("m1", "[[say:one]]")
 	s.answer("m1", session.Completed, "one")

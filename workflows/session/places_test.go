@@ -21,7 +21,7 @@ func (s *stage) another() *stage {
 func TestNoMoreAgentsLiveThanMay(t *testing.T) {
 	t.Parallel()
 	const most, sessions = 2, 5
-	s := newStage(temporaltest.StartEngine(t, nil), t, t, func(c *activities.Config) { c.Most = most })
+	s := newStage(temporaltest.Shared(t), t, t, func(c *activities.Config) { c.Most = most })
 	var over atomic.Int64
 	s.fake.Refuse = func(agent.Options) error {
 		if n := s.fake.Living(); n >= most {

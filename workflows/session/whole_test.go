@@ -258,7 +258,7 @@ var errTest = errors.New("not today")
 // rest of the checkout goes.
 func TestARetirementThatWasCutOffKeepsItsChanges(t *testing.T) {
 	t.Parallel()
-	s := newStage(temporaltest.StartEngine(t, nil), t, t, nil)
+	s := newStage(temporaltest.Shared(t), t, t, nil)
 	s.begin(session.Input{})
 	s.say("m1", `[[tool:write {"path":"new.txt","content":"made\n"}]][[say:done]]`)
 	s.answer("m1", session.Completed, "done")
@@ -282,7 +282,7 @@ func TestARetirementThatWasCutOffKeepsItsChanges(t *testing.T) {
 // A person answered stop when the budget was used up: the next turn does not use on without a bound.
 func TestNoTurnIsUnboundedAfterABudgetWasStopped(t *testing.T) {
 	t.Parallel()
-	s := newStage(temporaltest.StartEngine(t, nil), t, t, nil)
+	s := newStage(temporaltest.Shared(t), t, t, nil)
 	s.begin(session.Input{MaxTokens: 1000})
 	s.say("m1", `[[tool:read {"path":"a.txt"}]][[say:done]]`)
 	snap := s.awaitState(session.Asking)
