@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -113,7 +115,7 @@ func provideLeaks(in io.Reader, out, complain io.Writer) int {
 	}
 	fmt.Fprint(out, *said)
 	if req.RunID == "canceled" {
-		select {} // until it is killed
+		time.Sleep(math.MaxInt64) // until it is killed; select {} would end a program without cgo as a deadlock
 	}
 	return 0
 }

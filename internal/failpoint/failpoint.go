@@ -14,6 +14,7 @@ package failpoint
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -21,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Hit marks the point of the program with this name. It does not return where the variables ask for
@@ -170,7 +172,9 @@ func kill() {
 	if err != nil {
 		fatal(err)
 	}
-	select {}
+	for { // select {} would end a program without cgo as a deadlock before the signal arrives
+		time.Sleep(math.MaxInt64)
+	}
 }
 
 func fatal(err error) {

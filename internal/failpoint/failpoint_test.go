@@ -2,6 +2,7 @@ package failpoint_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) {
 			failpoint.Hit("once")
 			os.Exit(0)
 		}()
-		select {}
+		time.Sleep(math.MaxInt64) // until it is killed; select {} would end a program without cgo as a deadlock
 	}
 	os.Exit(m.Run())
 }

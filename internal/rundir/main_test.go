@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -55,7 +56,9 @@ func play(as, runsDir string) error {
 		return err
 	}
 	fmt.Println("held")
-	select {}
+	for { // until it is killed; select {} would end a program without cgo as a deadlock
+		time.Sleep(math.MaxInt64)
+	}
 }
 
 // child runs this binary as a program; it is killed at the end of the test.
