@@ -3,6 +3,7 @@ package manual_test
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -171,5 +172,36 @@ func TestLinksLead(t *testing.T) {
 				t.Errorf("%s: %v", p, err)
 			}
 		}
+	}
+}
+
+// TestNamedTestsExist looks up every test that testing.md names as the proof of a promise.
+func TestNamedTestsExist(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)`).FindAllSubmatch(b, -1) {
+			there[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test\\w+)(\\*?)`").FindAllStringSubmatch(page(t, "testing.md"), -1)
+	for _, m := range named {
+		found := there[m[1]]
+		for name := range there {
+			found = found || m[2] != "" && strings.HasPrefix(name, m[1])
+		}
+		if !found {
+			t.Errorf("testing.md names %s, which no package has", m[0])
+		}
+	}
+	if len(named) < 40 {
+		t.Errorf("got %d names in testing.md, want at least 40", len(named))
 	}
 }
