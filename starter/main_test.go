@@ -45,7 +45,7 @@ func repository(t testing.TB) string {
 
 func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	return gittest.Run(t, dir, args...)
+	return gittest.Output(t, dir, args...)
 }
 
 func write(t testing.TB, path, text string) {

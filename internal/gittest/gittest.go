@@ -40,9 +40,15 @@ func Command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 // Run runs git in the directory and returns its output without white space around it. Git that fails ends the test.
 func Run(t testing.TB, dir string, args ...string) string {
 	t.Helper()
+	return strings.TrimSpace(Output(t, dir, args...))
+}
+
+// Output is Run with the output as it is.
+func Output(t testing.TB, dir string, args ...string) string {
+	t.Helper()
 	out, err := Command(context.WithoutCancel(t.Context()), dir, args...).CombinedOutput() // cleanups call it too
 	if err != nil {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return strings.TrimSpace(string(out))
+	return string(out)
 }
