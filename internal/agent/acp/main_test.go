@@ -11,12 +11,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // TestMain is also the agents: this binary, called with the name of one.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 {
-		os.Exit(m.Run())
+		os.Exit(eventually.RunTests(m, 8))
 	}
 	switch os.Args[1] {
 	case "play":

@@ -40,6 +40,11 @@ func write(t *testing.T, path string, content any) {
 // runReal runs the suite against a real agent, and shows that the repository
 // that it works in has no say in what it may do.
 func runReal(t *testing.T, subject agenttest.Subject) {
+	subject.Real = true
+	if !need.Has(need.Nightly) {
+		agenttest.Run(t, subject)
+		return
+	}
 	runSuite(t, subject)
 	t.Run("the settings of the repository allow nothing", func(t *testing.T) {
 		adapter, o := subject.New(t, fakemodel.Start(t))
@@ -69,7 +74,7 @@ func runReal(t *testing.T, subject agenttest.Subject) {
 // are copies of one in which it has set up its database: two of its first
 // starts could race.
 func TestOpencode(t *testing.T) {
-	need.Suite(t, need.Nightly)
+	need.Suite(t, need.CI)
 	binary, warm := need.Env(t, "OPENCODE_BIN"), t.TempDir()
 	in := func(t *testing.T, home string, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 		config := filepath.Join(home, "opencode.json")
@@ -107,6 +112,7 @@ func TestOpencode(t *testing.T) {
 		return in(t, home, model)
 	}
 	t.Run("a choice for one message is taken back", func(t *testing.T) {
+		need.Suite(t, need.Nightly)
 		model := fakemodel.Start(t)
 		adapter, o := fromWarm(t, model)
 		takeChoiceBack(t, adapter, o, model)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // Subject is an adapter under test. Its manifest says which capabilities it has;
@@ -24,14 +25,33 @@ type Subject struct {
 	// Touch is a prompt whose one tool call asks for a permission and then
 	// creates the file.
 	Touch func(path string) string
+	// Real says that the agent is the vendor's own program, which takes seconds of CPU time for each case. Its cases run
+	// one after the other, in CI those in smoke alone.
+	Real bool
+}
+
+// smoke names the cases of a real client in CI.
+var smoke = []string{
+	"the manifest says what is there", "a turn", "another process goes on with a session", "an allowed call is made",
+	"a denied call is not made", "an interrupt in the stream", "a stop in a turn", "a process that is killed",
 }
 
 // Run runs the suite.
 func Run(t *testing.T, s Subject) {
 	adapter, _ := s.New(t, fakemodel.Start(t))
 	can := InstalledManifest(t, adapter).Capabilities
-	for _, c := range slices.Concat(basics, permissions, interrupts, endings) {
+	cases := slices.Concat(basics, permissions, interrupts, endings)
+	if s.Real && !need.Has(need.Nightly) {
+		cases = slices.DeleteFunc(cases, func(c testCase) bool { return !slices.Contains(smoke, c.name) })
+		if len(cases) != len(smoke) {
+			t.Fatalf("the suite has %d of the cases %q", len(cases), smoke)
+		}
+	}
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			if !s.Real {
+				t.Parallel()
+			}
 			if c.needs != nil && !c.needs(can) {
 				t.Skip("the manifest says that it cannot")
 			}

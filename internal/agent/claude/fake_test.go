@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // fakeDir names the directory of the script that this binary plays as the
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(fakeLive) != "":
 		live()
 	default:
-		os.Exit(m.Run())
+		os.Exit(eventually.RunTests(m, 8))
 	}
 	syscall.Exit(0) // os.Exit would wait a second under the race detector
 }

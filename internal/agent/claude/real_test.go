@@ -29,8 +29,10 @@ func realBinary(t *testing.T) string {
 }
 
 func TestTheRealClient(t *testing.T) {
-	binary := realBinary(t)
+	need.Suite(t, need.CI)
+	binary := need.Env(t, "CLAUDE_BIN")
 	agenttest.Run(t, agenttest.Subject{
+		Real: true,
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 			return realClient(t, binary, model), agent.Options{
 				Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Model: main45},

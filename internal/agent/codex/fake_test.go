@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // The variables that make this test binary an app-server.
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Getenv(wireVariable) != "" {
 		syscall.Exit(command(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(eventually.RunTests(m, 8))
 }
 
 // relay is the process of an app-server without its wits.

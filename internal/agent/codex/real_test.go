@@ -29,7 +29,11 @@ func realClient(t *testing.T) string {
 // it is told.
 func realConfig(t *testing.T, model *fakemodel.Server) codex.Config {
 	t.Helper()
-	binary := realClient(t)
+	return configOf(t, realClient(t), model)
+}
+
+func configOf(t *testing.T, binary string, model *fakemodel.Server) codex.Config {
+	t.Helper()
 	home := t.TempDir()
 	config := filepath.Join(home, ".codex", "config.toml")
 	if err := os.Mkdir(filepath.Dir(config), 0o700); err != nil {
@@ -48,10 +52,12 @@ func realConfig(t *testing.T, model *fakemodel.Server) codex.Config {
 }
 
 func TestTheRealClient(t *testing.T) {
-	realClient(t)
+	need.Suite(t, need.CI)
+	binary := need.Env(t, "CODEX_BIN")
 	agenttest.Run(t, agenttest.Subject{
+		Real: true,
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
-			return codex.New(realConfig(t, model)), agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
+			return codex.New(configOf(t, binary, model)), agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
 		},
 		Touch: touch,
 	})

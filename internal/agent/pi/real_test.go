@@ -27,7 +27,10 @@ func realArgv(t *testing.T) []string {
 	return []string{need.Env(t, "NODE_BIN"), need.Env(t, "PI_JS")}
 }
 
-func TestTheRealPi(t *testing.T) { runReal(t, realArgv(t)) }
+func TestTheRealPi(t *testing.T) {
+	need.Suite(t, need.CI)
+	runReal(t, []string{need.Env(t, "NODE_BIN"), need.Env(t, "PI_JS")})
+}
 
 // Finding H2. Of the pi of OLD_PI_JS, 0.79.4, without rests in take.go no turn
 // ends.
@@ -38,6 +41,7 @@ func TestTheRealPiThatDoesNotTellThatItHasSettled(t *testing.T) {
 
 func runReal(t *testing.T, argv []string) {
 	agenttest.Run(t, agenttest.Subject{
+		Real: true,
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 			return pi.New(realConfig(t, argv, model)), agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
 		},
