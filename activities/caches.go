@@ -42,7 +42,8 @@ func (s *shelter) release() {
 // shelterChecks chooses the caches of the checks. Checks in the box have a cache of their own, which ends
 // with the run. Where the kernel can lay it over the layer of the repository and the user's caches, they
 // begin warm, and nothing that a check writes there reaches the user or another run; see keepBuilt. Checks
-// without the box share one cache with the other runs on the repository. The caller releases the shelter.
+// without the box share one cache with the other runs on the repository, except for a cache whose variable the run takes
+// from the worker. The caller releases the shelter.
 func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Box, at place) (_ *shelter, err error) {
 	names, err := a.baseNames(ctx, in)
 	if err != nil {
@@ -55,7 +56,13 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 	}
 	if b == nil {
 		userPath, _ := a.env("PATH")
-		return shareCaches(a.runs.Cache(in.Repository.Path), kit, userPath), nil
+		s := shareCaches(a.runs.Cache(in.Repository.Path), kit, userPath)
+		for _, c := range kit.Caches {
+			if _, set := a.env(c.Variable); set && slices.Contains(in.Env, c.Variable) {
+				delete(s.set, c.Variable)
+			}
+		}
+		return s, nil
 	}
 	s := &shelter{cache: at.cache(), set: kit.Env, inside: box.Spec{Read: kit.Read}}
 	if len(kit.Path) > 0 {

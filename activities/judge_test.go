@@ -87,6 +87,31 @@ func TestChecksSeeTheCommitAndTheListedVariables(t *testing.T) {
 	}
 }
 
+// Without the box a run can take a cache of the user by naming its variable. Its checks then begin warm.
+func TestUnboxedChecksTakeACacheThatTheRunNames(t *testing.T) {
+	s := newFixtureWith(t, "runs", func(c *activities.Config) {
+		c.LookupEnv = func(name string) (string, bool) {
+			v, ok := map[string]string{"GOCACHE": "/the/users", "PATH": os.Getenv("PATH")}[name]
+			return v, ok
+		}
+	})
+	s.prepare()
+	for _, tt := range []struct {
+		env  []string
+		want string
+	}{
+		{nil, filepath.Join(s.runs.Cache(s.repo), "go-build")},
+		{[]string{"GOCACHE"}, "/the/users"},
+	} {
+		e := s.evaluation(must[activities.Judgement](s, s.acts.Check, activities.CheckInput{
+			Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"echo $GOCACHE # go"}, Env: tt.env, Timeout: time.Minute,
+		}))
+		if got := strings.TrimSpace(e.Checks[0].Head); got != tt.want {
+			t.Errorf("with the variables %q the checks have the cache %q, want %q", tt.env, got, tt.want)
+		}
+	}
+}
+
 func TestCheckOutputIsRedactedAndBounded(t *testing.T) {
 	s := newFixture(t)
 	s.prepare()
