@@ -69,7 +69,7 @@ type Progress struct {
 // run are results. An error means that the results are unknown: ctx is done (the report holds the commands
 // that had ended), or the directories are missing. A second call runs everything again.
 //
-// If progress is not nil, Run calls it once a second for the running command and at the command's end,
+// If progress is not nil, Run calls it at the start of each command, once a second while it runs, and at its end,
 // never concurrently.
 func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error) {
 	if progress == nil {
@@ -237,9 +237,10 @@ func judgeEnd(r Result, ended proc.Result, err error, timeout time.Duration) (Re
 	return r, nil
 }
 
-// reportProgress calls progress once a second until stop is called. stop returns when no call of progress
-// is under way any more.
+// reportProgress calls progress at once, and then once a second until stop is called. stop returns when no call of
+// progress is under way any more.
 func reportProgress(began time.Time, kept *proc.HeadTail, at Progress, progress func(Progress)) (stop func()) {
+	progress(at)
 	tick := time.NewTicker(progressEvery)
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
