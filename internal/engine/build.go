@@ -67,7 +67,7 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 	if err := b.checkRoom(ctx, total); err != nil {
 		return err
 	}
-	b.say("building the engine (Temporal's server and Web UI); this takes a few minutes and happens once")
+	b.say("building the engine, Temporal's server and Web UI: once, for some minutes")
 	cmd := b.command(ctx, "build", "-v", "-ldflags=-s -w", "-o", tmp)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still holds the lock

@@ -88,21 +88,37 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
+// Prepare builds the program that Start would run, where it has to be built. A later Start then needs no build.
+// Where nothing is built it calls neither Progress nor Live.
+func Prepare(ctx context.Context, o Options) error {
+	if _, _, err := findEngine(ctx, o); err != nil {
+		return fmt.Errorf("start the engine: %w", FullDisk(o.DB, err))
+	}
+	return nil
+}
+
+// findEngine returns the temporal command that the options choose, or the path of our own program, which it builds
+// when it is missing.
+func findEngine(ctx context.Context, o Options) (command Choice, program string, err error) {
+	command, err = chooseCommand(ctx, o.Use, o.DB)
+	if err != nil || command.Program != "" {
+		return command, "", err
+	}
+	if command.Note != "" && o.Progress != nil {
+		o.Progress(command.Note)
+	}
+	program, err = findProgram(ctx, o.Progress, o.Live)
+	return command, program, err
+}
+
 // startProgram starts the program that the options choose.
 func startProgram(ctx context.Context, o Options) (*Engine, error) {
-	c, err := chooseCommand(ctx, o.Use, o.DB)
-	if err != nil {
+	command, program, err := findEngine(ctx, o)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if c.Program != "" {
-		return launchCommand(ctx, c, o)
-	}
-	if c.Note != "" && o.Progress != nil {
-		o.Progress(c.Note)
-	}
-	program, err := findProgram(ctx, o.Progress, o.Live)
-	if err != nil {
-		return nil, err
+	case command.Program != "":
+		return launchCommand(ctx, command, o)
 	}
 	return launch(program, o)
 }
