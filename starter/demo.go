@@ -24,7 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
-// demoCheck is the check of the sample. Its tests take three seconds, in which they can be killed.
+// demoCheck is the check of the sample. Its tests take two seconds, in which they can be killed.
 const demoCheck = "go test ./..."
 
 const demoGoal = `Split must not lose cents: 100 cents for 3 people make 33+33+33 today.
@@ -82,7 +82,10 @@ func (d *demo) run(ctx context.Context, dir string) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	work.Step("tests the box")
-	_, unboxed := host.Config{Environ: d.environ, RunsDir: d.runsDir}.OpenBox(ctx)
+	box, unboxed := host.Config{Environ: d.environ, RunsDir: d.runsDir}.OpenBox(ctx)
+	if unboxed == nil && !box.Overlays() { // the check would compile the standard library into an empty cache
+		unboxed = errors.New("this machine has no overlay file systems for it")
+	}
 	d.sandbox = run.SandboxRequired
 	if unboxed != nil {
 		d.sandbox = run.SandboxOff
@@ -154,15 +157,15 @@ func (d *demo) printIntroduction(unboxed error) {
 			"No other run is decided without a person, unless its policy says so.")
 	}
 	if unboxed != nil {
-		d.printComment("There is no box for its programs here ("+display.Line(unboxed.Error())+").",
-			"The demo goes without: it executes only the tests of its own sample and the recorded patches.")
+		d.printComment("The demo runs without a sandbox here ("+display.Line(unboxed.Error())+").",
+			"It executes only the tests of its own sample and the recorded patches.")
 	}
 }
 
 // startRun starts the run as `starter run` does.
 func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	var env []string
-	if d.sandbox.Off() { // the box has a build cache of its own
+	if d.sandbox.Off() { // the box lays a cache of its own over the user's
 		env = []string{"GOCACHE"}
 	}
 	in, err := d.runInput(ctx, runFlags{

@@ -150,7 +150,7 @@ func (d *demo) tellKill(ctx context.Context, f *follower, e run.Event) error {
 		d.kill.produced = e
 	}
 	if d.kill.armed && e.Type == run.PhaseStartedEvent {
-		f.poll = pollFrame // the tests take three seconds
+		f.poll = pollFrame // the tests take two seconds
 	}
 	verdict := e.Type == run.EvaluationPassedEvent || e.Type == run.EvaluationFailedFixableEvent
 	if !verdict || d.kill.report == nil || d.kill.counted {
