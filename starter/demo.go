@@ -27,6 +27,12 @@ import (
 // demoCheck is the check of the sample. Its tests take two seconds, in which they can be killed.
 const demoCheck = "go test ./..."
 
+// A check that is slow delays the demo and does not end it.
+const (
+	demoPatience = time.Hour        // for each step of the run
+	slowCheck    = 15 * time.Second // after which the demo says that it waits
+)
+
 const demoGoal = `Split must not lose cents: 100 cents for 3 people make 33+33+33 today.
 The tests say what is right.`
 
@@ -139,6 +145,7 @@ type demo struct {
 	repo  string
 	cache string // the user's Go build cache
 	waits int    // approvals asked for
+	slow  bool   // the demo has said that it waits for a check
 
 	name   run.Name // of the run
 	branch string   // of the run
@@ -172,6 +179,7 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + nearPath(filepath.Join(d.home, "answers")),
 		checks: []string{demoCheck}, origins: map[string]run.Origin{"check": run.FromFlag}, env: env,
 		policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
+		limits: run.Limit{Provider: demoPatience, Check: demoPatience},
 	})
 	if err != nil {
 		return "", err
@@ -223,8 +231,11 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 		}
 		return d.printAfter(ctx, e)
 	}
-	f.look = func(ctx context.Context, e runs.Execution) error { return d.killAtWork(ctx, f, e) }
-	f.decider = visitor{d.newPerson(d.screen, r.id), d}
+	f.look = func(ctx context.Context, e runs.Execution) error {
+		d.tellSlow(e)
+		return d.killAtWork(ctx, f, e)
+	}
+	f.decider = visitor{d.newPerson(d.screen, r.id), d, r.shownName()}
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hintCommand("up"), d.hintCommand("watch %s", r.shownName()))
@@ -239,6 +250,7 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 type visitor struct {
 	*dialog.Person
 	demo *demo
+	run  string // its name
 }
 
 // Approve asks, unless the demo approves by itself. A no is final here, because the recorded answers
@@ -261,6 +273,26 @@ func (v visitor) Approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 		err = v.demo.offerKill(ctx, v.Person)
 	}
 	return d, err
+}
+
+// Answer ends the demo: its script has no answer to any question.
+func (v visitor) Answer(_ context.Context, q run.PendingQuestion) (run.Reply, error) {
+	why := ""
+	if q.Reason != "" {
+		why = " (" + q.Reason + ")"
+	}
+	return run.Reply{}, fmt.Errorf("demo: the run asks a question that the demo cannot answer: %s%s; the run is kept, to continue it: `%s`, then `%s`",
+		q.Question.Question, why, v.demo.hintCommand("up"), v.demo.hintCommand("watch %s", v.run))
+}
+
+// tellSlow says once that the demo waits for a check.
+func (d *demo) tellSlow(e runs.Execution) {
+	for _, a := range e.Activities {
+		if !d.slow && runsCheck(a) && d.now().Sub(a.Since) > slowCheck {
+			d.slow = true
+			d.printComment("`" + demoCheck + "` is still running: this machine is busy, or Go compiles its library first. The demo waits.")
+		}
+	}
 }
 
 // printBefore prints the meaning of the next event.

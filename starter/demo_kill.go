@@ -136,12 +136,15 @@ func checkAtWork(last run.Event, e runs.Execution) (runs.Activity, bool) {
 		return runs.Activity{}, false
 	}
 	for _, a := range e.Activities {
-		if a.Running && strings.HasSuffix(a.Beat.Doing, demoCheck) {
+		if runsCheck(a) {
 			return a, true
 		}
 	}
 	return runs.Activity{}, false
 }
+
+// runsCheck reports whether an activity runs the demo's check.
+func runsCheck(a runs.Activity) bool { return a.Running && strings.HasSuffix(a.Beat.Doing, demoCheck) }
 
 // tellKill counts, once the run has gone on after the kill, what branch and record hold of the patch that
 // was applied before it.

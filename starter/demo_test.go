@@ -11,9 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -97,6 +101,49 @@ func TestTheDemoNamesItsRepositoryForAShell(t *testing.T) {
 		words, err := shellquote.Split(line)
 		if want := []string{"git", "-C", repo, "diff", "0123456789ab..fedcba987654"}; err != nil || !slices.Equal(words, want) {
 			t.Errorf("%s: %q, %v, want %q", line, words, err, want)
+		}
+	}
+}
+
+// A question that the script does not plan ends the demo. Nobody is prompted.
+func TestAQuestionEndsTheDemo(t *testing.T) {
+	var shown captured.Output
+	c := newCLI(console{in: strings.NewReader("an answer\n"), out: &shown, err: &shown, environ: os.Environ(), now: time.Now})
+	d := &demo{cli: c, screen: c.screenOn(c.out)}
+	f := &follower{
+		watched: play(
+			is(run.PhaseStarted{Role: run.Planner}), is(run.PhaseFailed{Question: &run.Question{Question: "What shall be done?", Reason: "no end after 3m0s"}}),
+			is(run.PhaseStarted{}), func(s *run.Snapshot) run.Payload { return s.NewQuestion() },
+		),
+		id: "r1", now: time.Now, poll: time.Millisecond, screen: d.screen, tell: func(run.Event) error { return nil },
+		decider: visitor{d.newPerson(d.screen, "r1"), d, "bill#1"},
+	}
+	_, err := f.follow(t.Context())
+	if code := codeOf(err); code != exitFailed || shown.String() != "" {
+		t.Errorf("exit code %d, shown %q, want %d and no prompt", code, shown.String(), exitFailed)
+	}
+	said := complaintOf(err)
+	for _, want := range []string{"What shall be done?", "no end after 3m0s", "starter up", "starter watch bill#1"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the demo ends with %q, want %q in it", said, want)
+		}
+	}
+}
+
+func TestTheDemoSaysOnceThatItWaitsForACheck(t *testing.T) {
+	var shown captured.Output
+	c := newCLI(console{out: &shown, now: time.Now})
+	d := &demo{cli: c, screen: c.screenOn(c.out)}
+	at := func(since time.Duration) runs.Execution {
+		return runs.Execution{Activities: []runs.Activity{{Running: true, Beat: report.Progress{Doing: "check 1 of 1: " + demoCheck}, Since: time.Now().Add(-since)}}}
+	}
+	for _, look := range []struct {
+		since time.Duration
+		told  int
+	}{{time.Second, 0}, {time.Minute, 1}, {2 * time.Minute, 1}} {
+		d.tellSlow(at(look.since))
+		if n := strings.Count(shown.String(), "The demo waits"); n != look.told {
+			t.Errorf("after a check of %v the demo has said %d times that it waits, want %d", look.since, n, look.told)
 		}
 	}
 }
