@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
@@ -46,7 +47,8 @@ func (c *cli) demoCommand() *cobra.Command {
 the main job on it with recorded answers: a plan, a patch that you approve, a
 test that fails, a fix, tests that pass, a branch. It needs no keys, and the network
 only where no engine is built yet and no temporal command is on PATH: then it
-downloads the engine's modules. After the first approval it kills its engine and its
+downloads the engine's modules, builds it, and shows the bug, the tests that fail and
+the plan meanwhile. After the first approval it kills its engine and its
 worker by kill -9 while the tests run, starts them again, and counts what the run
 has done twice.`,
 		Example: "  starter demo\n  starter demo --yes --dir /tmp/ratchet\n  starter demo --no-kill",
@@ -66,7 +68,7 @@ has done twice.`,
 		if !cmd.Flags().Changed("runs-dir") {
 			c.runsDir = filepath.Join(dir, localRunsDir)
 		}
-		d := demo{cli: c, screen: c.demoScreen(), approveFor: why, kill: killing{off: noKill}}
+		d := demo{cli: c, screen: c.demoScreen(), prepare: engine.Prepare, approveFor: why, kill: killing{off: noKill}}
 		return d.run(ctx, dir)
 	})
 	return cmd
@@ -101,6 +103,9 @@ func (d *demo) run(ctx context.Context, dir string) error {
 		return ctx.Err()
 	}
 	d.printIntroduction(unboxed)
+	if err := d.prepareEngine(ctx); err != nil {
+		return err
+	}
 	if err := d.startUp(ctx); err != nil {
 		return err
 	}
@@ -137,7 +142,8 @@ type demo struct {
 	*cli
 	screen *terminal.Screen
 
-	approveFor string // the reason of each approval; empty means that a person is asked
+	prepare    func(context.Context, engine.Options) error // engine.Prepare
+	approveFor string                                      // the reason of each approval; empty means that a person is asked
 
 	sandbox run.Sandbox
 

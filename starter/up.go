@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // Ports that Temporal's own tools try by default.
@@ -283,16 +284,7 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 		e.Attributes[name] = kind.String()
 	}
 	work.Step(startsEngine)
-	e.Progress = screen.Line
-	if screen.Live() {
-		e.Live = func(line string) {
-			if line == "" {
-				work.Step(startsEngine)
-				return
-			}
-			work.Show(line)
-		}
-	}
+	showBuild(&e, screen, work)
 	if l.engine, err = engine.Start(ctx, e); err != nil {
 		return nil, err
 	}
@@ -313,6 +305,21 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 		l.file.NoBox = h.Sandbox.Missing.Error()
 	}
 	return l, engine.WriteFile(runsDir, l.file)
+}
+
+// showBuild shows the progress of the engine's build on a screen, in its moving line if it has one.
+func showBuild(e *engine.Options, screen *terminal.Screen, work *terminal.Work) {
+	e.Progress = screen.Line
+	if !screen.Live() {
+		return
+	}
+	e.Live = func(line string) {
+		if line == "" {
+			work.Step(startsEngine)
+			return
+		}
+		work.Show(line)
+	}
 }
 
 // stop ends the started parts, the engine last.
