@@ -9,7 +9,10 @@ import (
 
 // A start on a full disk leaves an empty note of the server that wrote the database.
 func TestWhoWroteADatabase(t *testing.T) {
-	for wrote, refused := range map[string]bool{"": false, "1.32.0\n": false, "1.31.9\n": true, "1.33.0\n": true} {
+	for wrote, say := range map[string]string{
+		"": "", "1.32.0 histories 1\n": "", "1.31.9 histories 1\n": "does not migrate", "1.33.0 histories 1\n": "does not migrate",
+		"1.32.0\n": "cannot replay", "1.32.0 histories 2\n": "starter resume DIR",
+	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, serverFile)
 		if err := os.WriteFile(path, []byte(wrote), 0o600); err != nil {
@@ -17,11 +20,12 @@ func TestWhoWroteADatabase(t *testing.T) {
 		}
 		err := admitServer(dir, "1.32.1")
 		b, readErr := os.ReadFile(path)
-		if want := "1.32.1\n"; readErr != nil || (err != nil) != refused || !refused && string(b) != want || refused && string(b) != wrote {
+		refused := say != ""
+		if want := "1.32.1 histories 1\n"; readErr != nil || (err != nil) != refused || !refused && string(b) != want || refused && string(b) != wrote {
 			t.Errorf("%q: %v; it holds %q, %v", wrote, err, b, readErr)
 		}
-		if refused && !strings.Contains(err.Error(), "does not migrate") {
-			t.Error(err)
+		if refused && err != nil && !strings.Contains(err.Error(), say) {
+			t.Errorf("%q: got %v, want %q in it", wrote, err, say)
 		}
 	}
 }
