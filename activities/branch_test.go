@@ -20,7 +20,7 @@ func (s *fixture) entry(payloads ...run.Payload) rundir.Entry {
 	s.t.Helper()
 	snapshot := run.New(s.input())
 	e := rundir.Entry{}
-	for _, p := range append([]run.Payload{run.RunCreated{Input: snapshot.Input}}, payloads...) {
+	for _, p := range append([]run.Payload{run.RunCreated{Input: snapshot.Input, Format: run.Format}}, payloads...) {
 		event := snapshot.Event(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), p)
 		if err := snapshot.Apply(event); err != nil {
 			s.t.Fatal(err)

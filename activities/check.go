@@ -177,7 +177,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	if err := a.compareWithBase(in, checked, &e); err != nil {
 		return checked, Evaluation{}, Judgement{}, err
 	}
-	out := judgeChecks(checked, in.Rules, &e)
+	out := judgeChecks(checked, &e)
 	way.record(&e, &out)
 	return checked, e, out, nil
 }
@@ -279,12 +279,12 @@ func mentionedFiles(ctx context.Context, w *workspace.Workspace, at run.Commit, 
 // judgeChecks returns the verdict of the checks and adds it to the evaluation. Without any check
 // the verdict is a pass and the evaluator decides. run.Input.Validate requires an evaluator in that
 // case.
-func judgeChecks(checked check.Report, rules run.Rules, e *Evaluation) Judgement {
+func judgeChecks(checked check.Report, e *Evaluation) Judgement {
 	if len(checked.Checks) == 0 {
 		e.Verdict = verdict.Pass
 		return Judgement{Verdict: run.Pass}
 	}
-	v := checked.Verdict(check.Rules{SilenceFails: rules < run.RulesBaseline})
+	v := checked.Verdict()
 	out := Judgement{Failed: clipAll(slices.Concat(v.Failing, v.CannotRun)), Before: clipAll(e.Before)}
 	for _, c := range checked.Checks {
 		if c.Status != check.Pass {

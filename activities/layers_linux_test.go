@@ -97,7 +97,7 @@ func (s *fixture) plantAtBaseline(readOnly bool) {
 	s.t.Helper()
 	in := s.checkInput(plantWord)
 	in.Iteration, in.Evaluation, in.Baseline, in.CacheReadOnly = 0, 1, true, readOnly
-	in.Entry = s.created(run.LatestRules)
+	in.Entry = s.created()
 	must[any](s, s.acts.Check, in)
 }
 

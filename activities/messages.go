@@ -184,7 +184,6 @@ type CheckInput struct {
 	Env        []string      `json:"env,omitempty"`
 	Network    []string      `json:"network,omitempty"` // run.Input.CheckNetwork
 	Timeout    time.Duration `json:"timeout"`           // of each command
-	Rules      run.Rules     `json:"rules,omitempty"`   // of the run
 	// CacheReadOnly is run.Input.CacheReadOnly.
 	CacheReadOnly bool `json:"cacheReadOnly,omitempty"`
 	// Baseline is set for the checks on the base commit, which run before any provider is called. Commit

@@ -146,7 +146,7 @@ func TestPromptSaysWhatIsLost(t *testing.T) {
 	c := s.call(run.Execute)
 	c.Entry.Events = nil
 	for _, p := range []run.Payload{
-		run.RunCreated{Input: snapshot.Input}, run.PhaseStarted{Role: run.Planner},
+		run.RunCreated{Input: snapshot.Input, Format: run.Format}, run.PhaseStarted{Role: run.Planner},
 		run.PhaseCompleted{Result: run.Planned, Artifact: &plan.Plan}, run.PhaseStarted{Role: run.Developer},
 		run.PhaseFailed{Error: run.Problem{Code: "no_type", Message: "?"}, Artifact: &run.Ref{Name: "execute/iter-0001.raw.txt", Digest: "d"}},
 		run.PhaseStarted{Role: run.Fixer},

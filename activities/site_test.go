@@ -122,9 +122,10 @@ func (s *fixture) call(phase run.Phase) activities.Call {
 	}
 }
 
+// input is the input of a run whose checks do not run on the base commit.
 func (s *fixture) input() run.Input {
 	return run.Input{
-		RunID: "r1", Goal: "append a line", Policy: run.Never, Checks: []string{"true"},
+		RunID: "r1", Goal: "append a line", Policy: run.Never, Checks: []string{"true"}, NoBaseline: true,
 		Repository: s.place().Repository,
 		Providers:  run.Providers{Planner: "fake", Developer: "fake", Evaluator: "fake", Fixer: "fake"},
 	}
@@ -136,7 +137,7 @@ func (s *fixture) upTo(phase run.Phase) rundir.Entry {
 	snapshot := run.New(s.input())
 	e := rundir.Entry{}
 	for _, p := range []run.Payload{
-		run.RunCreated{Input: snapshot.Input}, run.PhaseStarted{Role: run.Planner},
+		run.RunCreated{Input: snapshot.Input, Format: run.Format}, run.PhaseStarted{Role: run.Planner},
 		run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
 		run.PhaseCompleted{Result: run.Noop}, run.PhaseStarted{Role: run.Evaluator},
 	} {

@@ -44,7 +44,7 @@ func TestAHostOpensTheProvidersOfASpec(t *testing.T) {
 	h, err := host.Open(t.Context(), host.Config{RunsDir: t.TempDir(), Environ: []string{"A_KEY=other", "MODEL_KEY=" + secret}})
 	check(t, err)
 	input := run.Input{
-		RunID: "r1", Goal: "append a line", Policy: run.Never, Checks: []string{"true"},
+		RunID: "r1", Goal: "append a line", Policy: run.Never, Checks: []string{"true"}, NoBaseline: true,
 		Repository: newRepository(t),
 		Providers:  run.Providers{Planner: "replay:" + answers, Developer: "replay:" + answers, Fixer: "replay:" + answers},
 	}
@@ -77,7 +77,7 @@ func planStarted(t *testing.T, in run.Input) rundir.Entry {
 	t.Helper()
 	s := run.New(in)
 	var e rundir.Entry
-	for _, p := range []run.Payload{run.RunCreated{Input: in}, run.PhaseStarted{Role: run.Planner}} {
+	for _, p := range []run.Payload{run.RunCreated{Input: in, Format: run.Format}, run.PhaseStarted{Role: run.Planner}} {
 		event := s.Event(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), p)
 		check(t, s.Apply(event))
 		e.Events = append(e.Events, event)

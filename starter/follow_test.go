@@ -41,7 +41,7 @@ type fakeRun struct {
 func play(script ...func(*run.Snapshot) run.Payload) *fakeRun {
 	in := run.Input{RunID: "r1", Goal: "g", Repository: run.Repository{Path: "/r", Base: "b"}, Policy: run.Always}
 	f := &fakeRun{s: run.New(in), script: script, execution: runs.Execution{Open: true}}
-	f.add(run.RunCreated{Input: in})
+	f.add(run.RunCreated{Input: in, Format: run.Format})
 	return f
 }
 

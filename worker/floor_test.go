@@ -100,7 +100,6 @@ func fill(_ context.Context, in filling) (string, error) { return strings.Repeat
 
 // dressedFloor is the floor of a run with the payloads, timeouts, summaries and search attributes of the run.
 func dressedFloor(ctx workflow.Context, steps []dressed) error {
-	workflow.GetVersion(ctx, "rules", workflow.DefaultVersion, 1)
 	var later workflow.Future
 	for i, st := range steps {
 		if st.Attributes {

@@ -53,6 +53,6 @@ func (r *runner) checkInput() activities.CheckInput {
 	in := r.s.Input
 	return activities.CheckInput{
 		Iteration: r.s.State.Iteration, Stat: r.s.Stat, Commands: in.Checks, Env: in.CheckEnv, Network: in.CheckNetwork,
-		Timeout: in.Timeouts.WithDefaults().Check, Rules: r.s.Rules, CacheReadOnly: in.CacheReadOnly, Before: r.s.BaselineReport(),
+		Timeout: in.Timeouts.WithDefaults().Check, CacheReadOnly: in.CacheReadOnly, Before: r.s.BaselineReport(),
 	}
 }

@@ -26,7 +26,7 @@ func TestTheChecksRunOnTheBaseBeforeAnybodyIsPaid(t *testing.T) {
 		t.Errorf("%d baselines, %d evaluations, prepared %d times", len(w.based), w.checks, w.prepared)
 	}
 	in := w.based[0]
-	if in.Commit != "b0" || in.Iteration != 0 || in.Evaluation != 1 || in.Rules != run.LatestRules || in.Before != nil || !slices.Equal(in.Commands, []string{"go test"}) {
+	if in.Commit != "b0" || in.Iteration != 0 || in.Evaluation != 1 || in.Before != nil || !slices.Equal(in.Commands, []string{"go test"}) {
 		t.Errorf("the baseline is %+v", in)
 	}
 	plan := w.events[1].Payload.(run.PhaseStarted)
@@ -37,8 +37,8 @@ func TestTheChecksRunOnTheBaseBeforeAnybodyIsPaid(t *testing.T) {
 		t.Errorf("the planner is called before the baseline is recorded: %+v", w.calls)
 	}
 	for _, c := range w.checked {
-		if c.Baseline || c.Before == nil || *c.Before != failsAsExpected.Report || c.Rules != run.LatestRules {
-			t.Errorf("an evaluation knows the baseline as %+v, rules %d", c.Before, c.Rules)
+		if c.Baseline || c.Before == nil || *c.Before != failsAsExpected.Report {
+			t.Errorf("an evaluation knows the baseline as %+v", c.Before)
 		}
 	}
 	checkFold(t, w)
@@ -181,7 +181,7 @@ func TestAContestHasOneBaseline(t *testing.T) {
 		t.Fatalf("%v, %d baselines, %d tried", err, len(w.based), len(w.tried))
 	}
 	for _, c := range w.tried {
-		if c.Before == nil || *c.Before != failsAsExpected.Report || c.Rules != run.LatestRules || c.Baseline {
+		if c.Before == nil || *c.Before != failsAsExpected.Report || c.Baseline {
 			t.Errorf("attempt %d knows the baseline as %+v", c.Candidate, c.CheckInput)
 		}
 	}
@@ -213,7 +213,7 @@ func TestAllChecksKnowThatTheCachesAreReadOnly(t *testing.T) {
 // A run that is resumed from its record has its baseline from there; one that was lost before has it run.
 func TestAResumedRunRepeatsNoBaseline(t *testing.T) {
 	in := input(run.Never, 0)
-	created := run.RunCreated{Input: in, Branch: in.RunID.Branch(), Rules: run.LatestRules}
+	created := run.RunCreated{Input: in, Branch: in.RunID.Branch(), Format: run.Format}
 	for _, tc := range []struct {
 		name   string
 		events []run.Payload
@@ -221,7 +221,6 @@ func TestAResumedRunRepeatsNoBaseline(t *testing.T) {
 	}{
 		{"after the baseline", []run.Payload{created, run.PhaseStarted{Role: run.Planner, Baseline: &failsAsExpected}}, 0},
 		{"before it", []run.Payload{created}, 1},
-		{"a run of older rules", []run.Payload{run.RunCreated{Input: in, Branch: in.RunID.Branch(), Rules: run.RulesAsked}}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := run.New(in)

@@ -23,23 +23,18 @@ func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 }
 
 // completeRun records a success once the branch is at the commit that the events name. If the branch
-// cannot be brought there, completeRun records a failure. It does not check the branch of a run that
-// began under older rules.
+// cannot be brought there, completeRun records a failure.
 func (r *runner) completeRun(ctx workflow.Context) error {
-	done := run.RunCompleted{Branch: r.s.Input.BranchName(), Head: r.s.Head, Commits: r.s.Commits}
-	if r.s.Since(run.RulesAsked) {
-		on := acting(ctx, "See that the branch is as approved")
-		out, err := runActivity(on, r, acts.CheckBranch, activities.BranchInput{Head: r.s.Head})
-		if temporal.IsCanceledError(err) {
-			return err
-		}
-		if err != nil {
-			r.endRun(ctx, run.RunFailed{Error: report.ProblemOf(err)})
-			return nil
-		}
-		done.Restored = out.Restored
+	on := acting(ctx, "See that the branch is as approved")
+	out, err := runActivity(on, r, acts.CheckBranch, activities.BranchInput{Head: r.s.Head})
+	if temporal.IsCanceledError(err) {
+		return err
 	}
-	r.endRun(ctx, done)
+	if err != nil {
+		r.endRun(ctx, run.RunFailed{Error: report.ProblemOf(err)})
+		return nil
+	}
+	r.endRun(ctx, run.RunCompleted{Branch: r.s.Input.BranchName(), Head: r.s.Head, Commits: r.s.Commits, Restored: out.Restored})
 	return nil
 }
 

@@ -19,7 +19,6 @@ type contest struct {
 	providers  []string
 	candidates []candidate
 	running    int
-	keeps      bool             // see keepsAsked
 	asked      int              // index of the candidate whose permission was asked for last
 	ctx        workflow.Context // context of the candidates at work
 	stop       workflow.CancelFunc
@@ -39,13 +38,12 @@ type candidate struct {
 func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 	if r.contest == nil {
 		r.flushRecord(ctx)
-		keeps := workflow.GetVersion(ctx, "contest-keeps-asked", workflow.DefaultVersion, 1) == 1
-		r.contest = &contest{providers: providers, candidates: make([]candidate, len(providers)), keeps: keeps}
+		r.contest = &contest{providers: providers, candidates: make([]candidate, len(providers))}
 		for n := range providers {
 			r.startCandidate(ctx, n)
 		}
-	} else if n := r.contest.decidedCandidate(); n >= 0 {
-		r.startCandidate(ctx, n)
+	} else {
+		r.startCandidate(ctx, r.contest.asked)
 	}
 	c := r.contest
 	if err := workflow.Await(ctx, func() bool { return c.running == 0 || c.suspendedCandidate() >= 0 }); err != nil {
@@ -58,20 +56,6 @@ func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 	}
 	r.contest = nil
 	return r.proposeBest(ctx, c.candidates)
-}
-
-// keepsAsked reports whether the contest keeps the state in which it asked: whose permission it asked for, and which events
-// an activity records. Both change while the activities of other attempts run. A contest of an older history looks
-// afterwards. It then continues another attempt than the one that was decided about, and runs an activity again during
-// which the run has emitted events.
-func (c *contest) keepsAsked() bool { return c != nil && c.keeps }
-
-// decidedCandidate returns the index of the candidate about whose permission was decided; -1: none.
-func (c *contest) decidedCandidate() int {
-	if c.keepsAsked() {
-		return c.asked
-	}
-	return c.suspendedCandidate()
 }
 
 // startCandidate starts the work of candidate n, or continues it after a decision.
@@ -184,9 +168,7 @@ func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *cand
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if workflow.GetVersion(ctx, "contest-counts-judge", workflow.DefaultVersion, 1) == 1 { // more usage can end a budget
-			e.addSpent(err)
-		}
+		e.addSpent(err)
 		return nil // the checks alone rank it
 	}
 	_, used := j.Halted()

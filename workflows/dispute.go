@@ -29,12 +29,8 @@ type dispute struct {
 func (d *dispute) isAnsweredBy(a run.Reply) bool { return d != nil && d.id == a.QuestionID }
 
 // settleRecord waits until a person tells the run to continue from the state of the workflow. A
-// cancellation of the run ends the wait and leaves the record unchanged. A run of older rules
-// continues without a question.
+// cancellation of the run ends the wait and leaves the record unchanged.
 func (r *runner) settleRecord(ctx workflow.Context, a rundir.Ahead) error {
-	if !r.s.Since(run.RulesAsked) {
-		return nil
-	}
 	if r.dispute == nil {
 		r.dispute = &dispute{id: fmt.Sprintf("qst-record-%d", r.s.Seq), question: aboutRecord(r.s.Input.RunID, a)}
 		r.log.Warn("the record is ahead of the workflow", "events", a.Events, "last", a.Last)

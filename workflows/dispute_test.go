@@ -100,23 +100,6 @@ func TestAttemptsShareADispute(t *testing.T) {
 	}
 }
 
-// A run that began under older rules goes on as it did, without a question.
-func TestRecordThatIsAheadOfARunOfOlderRules(t *testing.T) {
-	w := restored(patch("one"))
-	e := env(t, w)
-	replies(t, e, nil, run.Approve)
-	s := run.New(input(run.Always, 1))
-	created := s.Event(time.Now(), run.RunCreated{Input: s.Input})
-	if err := s.Apply(created); err != nil {
-		t.Fatal(err)
-	}
-	w.events = []run.Event{created}
-	e.ExecuteWorkflow(workflows.Run, workflows.RunInput{Snapshot: s})
-	if err := e.GetWorkflowError(); err != nil || len(w.applied) != 1 {
-		t.Errorf("%v, %d applied", err, len(w.applied))
-	}
-}
-
 // A worker that words its lines otherwise than the workflow's costs a few
 // givings, not one a step for ever.
 func TestRecordThatIsNeverAsItShouldBe(t *testing.T) {

@@ -129,7 +129,7 @@ func TestReplayCatchesIncompatibleEdits(t *testing.T) {
 			}
 		})
 	}
-	if err := corpus.Replayer(t, &edit{}).ReplayWorkflowHistory(temporaltest.Quiet{}, histories["v0.1/completed"]); err != nil {
+	if err := corpus.Replayer(t, &edit{}).ReplayWorkflowHistory(temporaltest.Quiet{}, histories["v1/completed"]); err != nil {
 		t.Errorf("an edit that changes nothing: %v", err)
 	}
 }

@@ -89,10 +89,8 @@ func (r *runner) callPlanner(ctx workflow.Context) error {
 }
 
 func (r *runner) callDeveloper(ctx workflow.Context) error {
-	if r.s.Since(run.RulesAsked) { // pay for no result that cannot be applied or checked
-		if err := r.awaitWorkspace(ctx); err != nil {
-			return r.failPhase(ctx, err)
-		}
+	if err := r.awaitWorkspace(ctx); err != nil { // pay for no result that cannot be applied or checked
+		return r.failPhase(ctx, err)
 	}
 	if rivals := r.s.Input.CandidateProviders(); len(rivals) > 1 && r.s.Phase() == run.Execute && r.s.Lost == nil {
 		return r.runContest(ctx, rivals)
@@ -251,7 +249,7 @@ func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, be
 	if p.Code == run.CodeSandbox {
 		q = run.SandboxQuestion(r.s.Phase(), p)
 	}
-	if p.Code == run.CodeArtifact && r.s.Since(run.RulesAsked) {
+	if p.Code == run.CodeArtifact {
 		q.Question = fmt.Sprintf("The run's directory lacks something: %s. How shall the run go on?", p.Message)
 		q.NeededInput[0] = "put it back from a copy, and answer anything: the step is made again"
 	}

@@ -102,14 +102,9 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 			over = true
 		case err != nil:
 			return err
-		case r.contest.keepsAsked():
+		default: // other attempts may have emitted and recorded events meanwhile
 			r.recorded = max(r.recorded, upTo)
 			if whole {
-				return nil
-			}
-		default:
-			r.recorded = r.lastRecorded(h.Entry)
-			if r.recorded == r.s.Seq {
 				return nil
 			}
 		}
@@ -117,9 +112,9 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 }
 
 // canceledInSilence reports whether an activity that was asked to cancel ended without a report,
-// because no worker was left to send it. It returns false for a run of older rules.
+// because no worker was left to send it.
 func (r *runner) canceledInSilence(ctx workflow.Context, err error) bool {
-	return ctx.Err() != nil && report.IsSilent(err) && r.s.Since(run.RulesAsked)
+	return ctx.Err() != nil && report.IsSilent(err)
 }
 
 // nextEntry returns an entry with the first events that the record lacks, maxEntry at most.
@@ -132,7 +127,7 @@ func (r *runner) nextEntry(ctx workflow.Context, gap bool) rundir.Entry {
 		Events: events[:min(len(events), maxEntry)], State: r.s.State, Standing: rundir.StandingOf(r.s), Gap: gap,
 		Execution: workflow.GetInfo(ctx).WorkflowExecution.RunID,
 	}
-	if !gap && r.s.Since(run.RulesAsked) {
+	if !gap {
 		e.Before = r.chainBefore(e.First())
 	}
 	return e

@@ -110,7 +110,6 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 			return nil, errors.New("neither an input nor a snapshot is given")
 		}
 		s = run.New(*in.Input)
-		s.Rules = latestRules(ctx)
 	}
 	if err := s.Input.Validate(); err != nil {
 		return nil, err
@@ -130,7 +129,7 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 func (r *runner) doStep(ctx workflow.Context) error {
 	switch next := r.s.Next; next.Do {
 	case run.Begin:
-		r.emitEvent(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.BranchName(), Rules: r.s.Rules})
+		r.emitEvent(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.BranchName(), Format: run.Format})
 		return nil
 	case run.Start:
 		return r.startPhase(ctx, next.Phase)
@@ -152,12 +151,6 @@ func (r *runner) doStep(ctx workflow.Context) error {
 	default:
 		return fmt.Errorf("no step %q", next.Do)
 	}
-}
-
-// latestRules returns the latest rules. In a replay it returns the rules that were the latest when the
-// run began.
-func latestRules(ctx workflow.Context) run.Rules {
-	return run.Rules(max(workflow.GetVersion(ctx, "rules", workflow.DefaultVersion, workflow.Version(run.LatestRules)), 0))
 }
 
 // cancelRun ends the run at any step. No activity is under way then, because the steps wait for the
@@ -226,20 +219,14 @@ func (r *runner) tooLong(ctx workflow.Context) bool {
 	return false
 }
 
-// runsOthers is the change by which every signal that has come is handled before the run continues as new. At the
-// default version a signal could be lost that came in the workflow task of the continuation.
-const runsOthers = "run-others-before-continue"
-
 // readyToContinue records all events and handles every message, in preparation for a new history. It
 // reports whether the new history can begin. A decision or an answer that arrives meanwhile is
-// carried out first.
+// carried out first, also one that comes in the workflow task of the continuation.
 func (r *runner) readyToContinue(ctx workflow.Context) bool {
 	r.flushRecord(ctx)
-	if workflow.GetVersion(ctx, runsOthers, workflow.DefaultVersion, 1) == 1 {
-		r.awaitNotices(ctx) // nothing may wait after the signals have been handled
-		if err := coroutine.RunOthers(ctx); err != nil {
-			return false
-		}
+	r.awaitNotices(ctx) // nothing may wait after the signals have been handled
+	if err := coroutine.RunOthers(ctx); err != nil {
+		return false
 	}
 	if err := r.finishHandlers(ctx); err != nil {
 		return false

@@ -65,7 +65,7 @@ func newEngine(t *testing.T, goal string) *engine {
 	e := &engine{t: t, s: run.New(run.Input{}), files: map[run.Digest][]byte{}, once: map[string]bool{}}
 	plan := e.keep("plan/iter-0001.md", "# The plan\n\n- change Greet\n")
 	e.emit(
-		run.RunCreated{Rules: run.LatestRules, Branch: "ratchet/r1", Input: run.Input{
+		run.RunCreated{Format: run.Format, Branch: "ratchet/r1", Input: run.Input{
 			RunID: runID, Goal: goal, Policy: run.Always, NoBaseline: true, Checks: []string{"go test ./..."},
 			Repository: run.Repository{Path: "/src/greeter", Base: "0123456789abcdef"},
 			Providers:  run.Providers{Planner: "replay:x", Developer: "replay:x", Fixer: "replay:x"},

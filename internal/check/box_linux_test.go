@@ -56,7 +56,7 @@ func TestCommandWhoseBoxCannotBeSetUp(t *testing.T) {
 	if got.Status != check.Error || got.ExitCode != -1 || got.Sandbox != "" || !strings.Contains(got.Reason, "/no/such/toolchain") {
 		t.Errorf("got %+v", got)
 	}
-	if v := report.Verdict(check.Rules{}); v.Outcome != check.Blocked {
+	if v := report.Verdict(); v.Outcome != check.Blocked {
 		t.Errorf("the outcome is %s", v.Outcome)
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil {

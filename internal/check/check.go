@@ -88,22 +88,16 @@ type Verdict struct {
 	Silent    []string // ran out of time without a byte of output; members of CannotRun too
 }
 
-// Rules vary the verdict.
-type Rules struct {
-	// SilenceFails takes a silent command for a failed one, as up to v0.3.
-	SilenceFails bool
-}
-
 // Verdict decides the meaning of the report. A failed check outweighs a check that cannot run: the run has work that
 // needs no person, perhaps on the very change that broke the other check, and the next evaluation asks a person if
 // it did not help. A silent command is one that cannot run. A report without a check proves nothing and is
 // blocked.
-func (r Report) Verdict(rules Rules) Verdict {
+func (r Report) Verdict() Verdict {
 	var v Verdict
 	for _, c := range r.Checks {
 		switch {
 		case c.Status == Pass:
-		case c.Silent() && !rules.SilenceFails:
+		case c.Silent():
 			v.Silent = append(v.Silent, c.Command)
 			v.CannotRun = append(v.CannotRun, c.Command)
 		case c.Status == Fail, c.Status == Timeout:

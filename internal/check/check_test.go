@@ -33,21 +33,11 @@ func TestVerdict(t *testing.T) {
 		"a status that is none":               {[]check.Result{result("a", "")}, check.Blocked, nil, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := check.Report{Checks: test.checks}.Verdict(check.Rules{})
+			got := check.Report{Checks: test.checks}.Verdict()
 			if got.Outcome != test.want || !slices.Equal(got.Failing, test.failing) || !slices.Equal(got.CannotRun, test.cannotRun) {
 				t.Errorf("got %+v; want %s, %q, %q", got, test.want, test.failing, test.cannotRun)
 			}
 		})
-	}
-}
-
-func TestASilentTimeoutWasAFailure(t *testing.T) {
-	r := check.Report{Checks: []check.Result{result("a", check.Timeout)}}
-	if got := r.Verdict(check.Rules{SilenceFails: true}); got.Outcome != check.Failed || len(got.Silent) != 0 {
-		t.Errorf("under the rules of before: %+v", got)
-	}
-	if got := r.Verdict(check.Rules{}); !slices.Equal(got.Silent, []string{"a"}) {
-		t.Errorf("silent: %+v", got)
 	}
 }
 

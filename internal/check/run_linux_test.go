@@ -19,7 +19,7 @@ func TestCommandThatEndsItsSupervisorCannotRun(t *testing.T) {
 		if got.Status != check.Error || got.ExitCode != -1 || !strings.Contains(got.Reason, "supervis") {
 			t.Errorf("SIG%s: got %+v", signal, got)
 		}
-		if v := report.Verdict(check.Rules{}); v.Outcome != check.Blocked {
+		if v := report.Verdict(); v.Outcome != check.Blocked {
 			t.Errorf("SIG%s: the outcome is %s; nobody is asked", signal, v.Outcome)
 		}
 		if b, err := os.ReadFile(log); err != nil || strings.Count(string(b), "begun") != 2 {

@@ -94,7 +94,7 @@ func (s *Snapshot) NeedsBaseline() bool {
 
 // WantsBaseline reports whether the checks of the run are to run on its base commit.
 func (s *Snapshot) WantsBaseline() bool {
-	return s.Since(RulesBaseline) && len(s.Input.Checks) > 0 && !s.Input.NoBaseline
+	return len(s.Input.Checks) > 0 && !s.Input.NoBaseline
 }
 
 // BaselineReport refers to the report of the baseline; nil: there is none.

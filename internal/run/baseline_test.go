@@ -42,26 +42,23 @@ func TestBaselineSummary(t *testing.T) {
 	}
 }
 
-// The baseline belongs to the start of the planner's phase, where the rules and the input want one, and
+// The baseline belongs to the start of the planner's phase, where the input wants one, and
 // nowhere else.
 func TestWhereABaselineFits(t *testing.T) {
 	with := run.PhaseStarted{Role: run.Planner, Baseline: &failing}
 	for name, tc := range map[string]struct {
-		rules  run.Rules
 		change func(*run.Input)
 		wanted bool
 	}{
-		"the latest rules":     {run.LatestRules, func(*run.Input) {}, true},
-		"the rules before":     {run.RulesAsked, func(*run.Input) {}, false},
-		"the first rules":      {0, func(*run.Input) {}, false},
-		"it is switched off":   {run.LatestRules, func(in *run.Input) { in.NoBaseline = true }, false},
-		"there are no checks":  {run.LatestRules, func(in *run.Input) { in.Checks = nil }, false},
-		"an evaluator as well": {run.LatestRules, func(in *run.Input) { in.Providers.Evaluator = "replay:x" }, true},
+		"there are checks":     {func(*run.Input) {}, true},
+		"it is switched off":   {func(in *run.Input) { in.NoBaseline = true }, false},
+		"there are no checks":  {func(in *run.Input) { in.Checks = nil }, false},
+		"an evaluator as well": {func(in *run.Input) { in.Providers.Evaluator = "replay:x" }, true},
 	} {
-		in := input(3)
+		in := based(3)
 		tc.change(&in)
 		s := run.New(in)
-		told(t, s, run.RunCreated{Input: in, Rules: tc.rules})
+		told(t, s, run.RunCreated{Input: in, Format: run.Format})
 		fits, misfits := run.Payload(begin), run.Payload(with)
 		if tc.wanted {
 			fits, misfits = misfits, fits
@@ -81,7 +78,7 @@ func TestWhereABaselineFits(t *testing.T) {
 
 // No plan is taken while the baseline has a problem that no person has settled.
 func TestNoPlanOnAnUnknownBaseline(t *testing.T) {
-	s := under(t, run.LatestRules, 0, run.PhaseStarted{Baseline: &unbased})
+	s := begun(t, based(0), run.PhaseStarted{Baseline: &unbased})
 	if err := s.Apply(s.Event(start, planned)); !errors.Is(err, run.ErrTransition) {
 		t.Fatalf("a plan is taken: %v", err)
 	}
@@ -110,7 +107,7 @@ func TestNoPlanOnAnUnknownBaseline(t *testing.T) {
 
 // What an answer says of another question settles no baseline.
 func TestOnlyItsQuestionSettlesABaseline(t *testing.T) {
-	s := under(t, run.LatestRules, 0, run.PhaseStarted{Baseline: &failing}, down, begin)
+	s := begun(t, based(0), run.PhaseStarted{Baseline: &failing}, down, begin)
 	told(t, s, s.NewQuestion())
 	if err := s.CheckReply(run.Reply{QuestionID: s.State.PendingQuestionID, Text: "logged in"}); err != nil {
 		t.Error(err)
@@ -122,7 +119,7 @@ func TestOnlyItsQuestionSettlesABaseline(t *testing.T) {
 
 func TestTheGateTellsTheBaseline(t *testing.T) {
 	failed := run.EvaluationFailedFixable{Evaluation: run.Evaluation{Failed: []string{"go vet", "go test"}, Before: []string{"go vet"}}}
-	s := under(t, run.LatestRules, 3, run.PhaseStarted{Baseline: &failing}, planned, begin, produced)
+	s := begun(t, based(3), run.PhaseStarted{Baseline: &failing}, planned, begin, produced)
 	told(t, s, s.NewApproval())
 	if a := s.Pending().Approval; a.Baseline != failing.Summary() || a.Before != nil {
 		t.Errorf("the first gate tells %q, %q", a.Baseline, a.Before)
@@ -147,7 +144,7 @@ func TestABaselineIsSmall(t *testing.T) {
 
 // A phase that called nobody has made no call: recorded answers are found under the same names.
 func TestAnUnknownBaselineIsNoCall(t *testing.T) {
-	s := under(t, run.LatestRules, 0, run.PhaseStarted{Baseline: &unbased})
+	s := begun(t, based(0), run.PhaseStarted{Baseline: &unbased})
 	if n := s.Calls[run.Plan]; n != 0 {
 		t.Errorf("%d calls", n)
 	}

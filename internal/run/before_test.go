@@ -23,7 +23,7 @@ func TestARunGoesOnFromAnother(t *testing.T) {
 		t.Errorf("%+v, before %+v", in, in.Before)
 	}
 	second := run.New(in)
-	if err := second.Apply(second.Event(time.Unix(1, 0), run.RunCreated{Input: in, Rules: run.LatestRules})); err != nil {
+	if err := second.Apply(second.Event(time.Unix(1, 0), run.RunCreated{Input: in, Format: run.Format})); err != nil {
 		t.Fatal(err)
 	}
 	var said []string

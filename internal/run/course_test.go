@@ -10,11 +10,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// lasting are the standings under the latest rules, with as many fixes as given.
-func lasting(t *testing.T, maxFix int) map[standing]*run.Snapshot {
-	return explored(t, run.LatestRules, maxFix)
-}
-
 // settled is where a move leads once the phase is closed that it ends.
 func settled(t testing.TB, s *run.Snapshot, m move) (*run.Snapshot, bool) {
 	t.Helper()
@@ -40,7 +35,7 @@ func moveCalled(name string) move {
 func TestANoEndsNoRun(t *testing.T) {
 	tested := 0
 	for _, maxFix := range []int{0, 1} {
-		for at, s := range lasting(t, maxFix) {
+		for at, s := range explored(t, based(maxFix)) {
 			if s.Next.Do != run.Decide {
 				continue
 			}
@@ -59,7 +54,7 @@ func TestANoEndsNoRun(t *testing.T) {
 func TestSomeAnswerHelps(t *testing.T) {
 	tested := 0
 	for _, maxFix := range []int{0, 1} {
-		for at, s := range lasting(t, maxFix) {
+		for at, s := range explored(t, based(maxFix)) {
 			if s.Next.Do != run.Await {
 				continue
 			}
@@ -80,7 +75,7 @@ func TestSomeAnswerHelps(t *testing.T) {
 // From wherever a run stands, it comes to an end or to a person by itself: what
 // nobody asked for has no circle.
 func TestNothingGoesOnForEverByItself(t *testing.T) {
-	found := lasting(t, 3)
+	found := explored(t, based(3))
 	const open = -1
 	lengths := map[standing]int{} // of the longest way on
 	var visit func(at standing, way []string) int
@@ -113,7 +108,7 @@ func TestNothingGoesOnForEverByItself(t *testing.T) {
 // A cancellation ends a run from wherever it stands, and nothing follows the
 // end.
 func TestCancelFitsEverywhere(t *testing.T) {
-	for at, s := range lasting(t, 1) {
+	for at, s := range explored(t, based(1)) {
 		next := copied(t, s)
 		err := next.Apply(next.Event(start, run.RunCanceled{}))
 		if over := s.Next.Do == run.Rest; (err != nil) != over || next.Next.Do != run.Rest || !over && next.State.Status != run.Canceled {
@@ -123,13 +118,14 @@ func TestCancelFitsEverywhere(t *testing.T) {
 }
 
 // TestCourse takes random courses through the contract, with any number of
-// fixes and under all rules, and holds at every step what must hold at all of them.
+// fixes, with a baseline and without, and holds at every step what must hold at all of them.
 func TestCourse(t *testing.T) {
 	open := map[string][]move{} // the moves that fit, by place
 	rapid.Check(t, func(rt *rapid.T) {
-		s := run.New(input(rapid.IntRange(0, 3).Draw(rt, "fixes")))
-		rules := rapid.SampledFrom([]run.Rules{0, run.LatestRules}).Draw(rt, "rules")
-		events := told(t, s, run.RunCreated{Input: s.Input, Rules: rules})
+		in := input(rapid.IntRange(0, 3).Draw(rt, "fixes"))
+		in.NoBaseline = rapid.Bool().Draw(rt, "no baseline")
+		s := run.New(in)
+		events := told(t, s, run.RunCreated{Input: s.Input, Format: run.Format})
 		for range rapid.IntRange(1, 60).Draw(rt, "length") {
 			at := place(s)
 			if open[at] == nil {

@@ -90,7 +90,7 @@ var moves = []move{
 	{name: "QUESTION_ANSWERED fix:", person: true, make: always(run.QuestionAnswered{Text: "fix: x", Fix: true})},
 	{name: "QUESTION_ANSWERED without", person: true, make: always(run.QuestionAnswered{Text: "without", Without: true})},
 	{name: "QUESTION_ANSWERED stop", person: true, make: always(run.QuestionAnswered{Text: "stop", Stop: true})},
-	{name: "RUN_CREATED", make: func(s *run.Snapshot) run.Payload { return run.RunCreated{Input: s.Input} }},
+	{name: "RUN_CREATED", make: func(s *run.Snapshot) run.Payload { return run.RunCreated{Input: s.Input, Format: run.Format} }},
 	{name: "RUN_COMPLETED", make: always(run.RunCompleted{})},
 	{name: "RUN_FAILED", make: always(run.RunFailed{})},
 }
@@ -198,13 +198,13 @@ type standing struct {
 
 func where(s *run.Snapshot) standing { return standing{place(s), s.Input.Fixes() - s.Fixes} }
 
-// explored is every standing that a run under the rules can come to, with a
+// explored is every standing that a run with the input can come to, with a
 // snapshot of it. Two snapshots of one standing must decide alike, so what is
 // true of the one that is kept is true of all.
-func explored(t testing.TB, rules run.Rules, maxFix int) map[standing]*run.Snapshot {
+func explored(t testing.TB, in run.Input) map[standing]*run.Snapshot {
 	t.Helper()
-	s := run.New(input(maxFix))
-	if err := s.Apply(s.Event(start, run.RunCreated{Input: s.Input, Rules: rules})); err != nil {
+	s := run.New(in)
+	if err := s.Apply(s.Event(start, run.RunCreated{Input: s.Input, Format: run.Format})); err != nil {
 		t.Fatal(err)
 	}
 	found := map[standing]*run.Snapshot{where(s): s}
@@ -243,19 +243,18 @@ func follows(t testing.TB, s *run.Snapshot) string {
 // A row is one decision: where a move leads.
 type row struct {
 	place, move, to string
-	rules           run.Rules
 	left            int // fixes
 }
 
-// decisions are those of all standings under the rules. Every other move must
+// decisions are those of all standings of a run with the input. Every other move must
 // be refused and change nothing.
-func decisions(t *testing.T, rules run.Rules, maxFix int) (rows []row) {
-	for at, s := range explored(t, rules, maxFix) {
+func decisions(t *testing.T, in run.Input) (rows []row) {
+	for at, s := range explored(t, in) {
 		for _, m := range moves {
 			next, err := tried(t, s, m)
 			switch {
 			case err == nil && makes(s, m):
-				rows = append(rows, row{at.place, m.name, place(next), rules, at.left})
+				rows = append(rows, row{at.place, m.name, place(next), at.left})
 			case err != nil && (!errors.Is(err, run.ErrTransition) || text(t, next) != text(t, s)):
 				t.Errorf("%v: %s is refused with %v, and leads to %v", at, m.name, err, where(next))
 			}
@@ -265,17 +264,15 @@ func decisions(t *testing.T, rules run.Rules, maxFix int) (rows []row) {
 }
 
 // TestDecisions compares where each move leads, from every place that a run
-// can come to and under all rules, with testdata/decisions.txt.
+// can come to, with testdata/decisions.txt.
 func TestDecisions(t *testing.T) {
 	rows := map[string]map[string][]row{}
-	for _, rules := range []run.Rules{0, run.RulesAsked, run.RulesBaseline} {
-		for _, maxFix := range []int{0, 1} {
-			for _, r := range decisions(t, rules, maxFix) {
-				if rows[r.place] == nil {
-					rows[r.place] = map[string][]row{}
-				}
-				rows[r.place][r.move] = append(rows[r.place][r.move], r)
+	for _, in := range []run.Input{input(0), input(1), based(0), based(1)} {
+		for _, r := range decisions(t, in) {
+			if rows[r.place] == nil {
+				rows[r.place] = map[string][]row{}
 			}
+			rows[r.place][r.move] = append(rows[r.place][r.move], r)
 		}
 	}
 	var b strings.Builder
@@ -291,15 +288,12 @@ func TestDecisions(t *testing.T) {
 }
 
 // brief says of the rows of one move where they lead, and, where they do not
-// all lead to the same place, under what rules or with how many fixes left.
+// all lead to the same place, with how many fixes left.
 func brief(rows []row) []string {
 	var lines []string
 	for _, when := range []func(row) string{
 		func(row) string { return "" },
-		func(r row) string { return fmt.Sprintf("   (rules %s)", since(r.rules)) },
 		func(r row) string { return fmt.Sprintf("   (%d left)", r.left) },
-		func(r row) string { return fmt.Sprintf("   (rules %s, %d left)", since(r.rules), r.left) },
-		func(r row) string { return fmt.Sprintf("   (rules %d, %d left)", r.rules, r.left) },
 	} {
 		leads := map[string]string{}
 		lines = nil
@@ -313,14 +307,6 @@ func brief(rows []row) []string {
 		}
 	}
 	return lines
-}
-
-// since names the rules of RulesAsked and of all later versions alike.
-func since(r run.Rules) string {
-	if r < run.RulesAsked {
-		return fmt.Sprint(int(r))
-	}
-	return fmt.Sprintf("%d on", run.RulesAsked)
 }
 
 func text(t testing.TB, s *run.Snapshot) string {

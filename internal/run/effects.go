@@ -9,7 +9,7 @@ import (
 // The effects of the events on the snapshot. Apply in fold.go has admitted each event before.
 
 func (s *Snapshot) createRun(e Event, p RunCreated) {
-	s.Input, s.Rules = p.Input, p.Rules
+	s.Input = p.Input
 	s.Head = p.Repository.Base
 	s.State = State{
 		RunID: p.RunID, Status: Created, MaxFixIterations: p.Fixes(),
@@ -55,7 +55,7 @@ func (s *Snapshot) startPhase(e Event, p PhaseStarted) {
 func (s *Snapshot) completePhase(p PhaseCompleted) {
 	phase := s.Phase()
 	s.addUsage(p.Usage)
-	if s.End != Canceled || !s.Since(RulesBaseline) { // else it is the reason of the end
+	if s.End != Canceled { // else it is the reason of the end
 		s.Problem = Problem{}
 	}
 	if s.Next.Do == Work {
@@ -77,7 +77,7 @@ func (s *Snapshot) completePhase(p PhaseCompleted) {
 		s.Doubt = p.Question
 		s.After = Step{Do: Start, Phase: phase, Again: true}
 		if phase == Fix {
-			s.After = s.fixAsked()
+			s.After = fixAsked
 		}
 		s.Next = Step{Do: Start, Phase: Ask}
 	default: // NOOP: the checks decide whether nothing is left to do
@@ -151,7 +151,7 @@ func (s *Snapshot) rejectApproval(p ApprovalRejected) {
 	if asked == nil {
 		s.addGuidance(FromRejection, reason)
 	}
-	s.closePhase(Rejected, s.fixAsked())
+	s.closePhase(Rejected, fixAsked)
 	if p.Final {
 		s.End = Canceled
 		s.After = Step{Do: Finish}
@@ -216,7 +216,7 @@ func (s *Snapshot) answerQuestion(p QuestionAnswered) {
 	case recheck && !p.Fix:
 		after = Step{Do: Start, Phase: Evaluate, Again: true}
 	default:
-		after = s.fixAsked()
+		after = fixAsked
 	}
 	s.closePhase(Answered, after)
 	if p.Stop {
@@ -229,12 +229,10 @@ func (s *Snapshot) answerQuestion(p QuestionAnswered) {
 	}
 }
 
-// fixAsked returns the step that starts a fix after a person's answer or
-// rejection. Such a fix does not count against maxFixIterations, because each one
-// takes a person.
-func (s *Snapshot) fixAsked() Step {
-	return Step{Do: Start, Phase: Fix, Uncounted: s.Since(RulesAsked)}
-}
+// fixAsked is the step that starts a fix after a person's answer or rejection.
+// Such a fix does not count against maxFixIterations, because each one takes a
+// person.
+var fixAsked = Step{Do: Start, Phase: Fix, Uncounted: true}
 
 // limitFixes ends the run as failed if the next step is a fix beyond the limit.
 func (s *Snapshot) limitFixes() {

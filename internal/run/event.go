@@ -180,12 +180,12 @@ type Proposal struct {
 
 // The payloads. Each event type has one.
 type (
-	// RunCreated carries the whole input: the events alone rebuild a run. It also
-	// carries the rules that the run follows to its end.
+	// RunCreated carries the whole input: the events alone rebuild a run. Its format
+	// is that of all events of the run: see Format.
 	RunCreated struct {
 		Input
 		Branch string `json:"branch"`
-		Rules  Rules  `json:"rules,omitempty"`
+		Format int    `json:"rules"`
 	}
 	// PhaseStarted opens a phase. Notes holds the notes that the prompt of this
 	// phase carries first. Uncounted marks a fix that a person asked for:

@@ -112,14 +112,23 @@ func (s *Snapshot) fitsStep(p Payload) bool {
 	return true
 }
 
+// Format is the number of the format in which this build records runs. It grows
+// with every change after which the events of a run fold to another state. No
+// other format is folded.
+const Format = 2
+
 // Apply folds one event into the snapshot. For an event that is out of turn it
-// returns ErrTransition and leaves the snapshot unchanged.
+// returns ErrTransition and leaves the snapshot unchanged, as for a run that was
+// recorded in another format.
 func (s *Snapshot) Apply(e Event) error {
 	if want := EventID(s.Seq + 1); e.ID != want {
 		return fmt.Errorf("event %s where %s is due: %w", e.ID, want, ErrTransition)
 	}
 	if e.Payload == nil || e.Payload.Type() != e.Type || !s.admitsEvent(e.Type) || !s.fitsStep(e.Payload) {
 		return fmt.Errorf("%s %s while the next step is to %s %s: %w", e.ID, e.Type, s.Next.Do, s.Next.Phase, ErrTransition)
+	}
+	if p, ok := e.Payload.(RunCreated); ok && p.Format != Format {
+		return fmt.Errorf("the run was recorded in format %d and this build reads format %d: finish it with the build that recorded it", p.Format, Format)
 	}
 	s.Seq++
 	s.foldEvent(e)
@@ -176,7 +185,7 @@ func (s *Snapshot) foldEvent(e Event) {
 	case EvaluationFailedFixable:
 		s.recordEvaluation(p.Evaluation, Fixable, Step{Do: Start, Phase: Fix})
 	case EvaluationFailedBlocked:
-		s.Doubt, s.Recheck = &p.Question, p.Again && s.Since(RulesAsked)
+		s.Doubt, s.Recheck = &p.Question, p.Again
 		s.recordEvaluation(p.Evaluation, Blocked, Step{Do: Start, Phase: Ask})
 	case QuestionRaised:
 		s.Asked++
@@ -211,7 +220,7 @@ const CodeAhead = "RECORD_AHEAD"
 // phase that made the proposal starts again after a question. The part stays, for it
 // says what follows the proposal if that is found again.
 func (s *Snapshot) loseProposal(p Problem) bool {
-	if p.Code != CodeArtifact && p.Code != CodeRepository || !s.Since(RulesAsked) {
+	if p.Code != CodeArtifact && p.Code != CodeRepository {
 		return false
 	}
 	s.Lost, s.Proposal, s.Rivals = s.Proposal, nil, nil

@@ -3,6 +3,7 @@ package run_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,12 +15,20 @@ import (
 
 var start = time.Date(2026, 2, 14, 12, 34, 56, 0, time.UTC)
 
+// input is the input of a run whose checks do not run on the base commit.
 func input(maxFix int) run.Input {
 	return run.Input{
-		RunID: "r1", Goal: "make it work", Policy: run.Always, MaxFix: &maxFix, Checks: []string{"true"},
+		RunID: "r1", Goal: "make it work", Policy: run.Always, MaxFix: &maxFix, Checks: []string{"true"}, NoBaseline: true,
 		Repository: run.Repository{Path: "/repo", Base: "b0"},
 		Providers:  run.Providers{Planner: "replay:x", Developer: "replay:x", Fixer: "replay:x"},
 	}
+}
+
+// based is the input of a run whose checks run on the base commit first.
+func based(maxFix int) run.Input {
+	in := input(maxFix)
+	in.NoBaseline = false
+	return in
 }
 
 // told applies the payloads one after the other.
@@ -39,7 +48,7 @@ func told(t *testing.T, s *run.Snapshot, payloads ...run.Payload) []run.Event {
 func fresh(t *testing.T, maxFix int) *run.Snapshot {
 	t.Helper()
 	s := run.New(input(maxFix))
-	told(t, s, run.RunCreated{Input: s.Input, Branch: "ratchet/r1"})
+	told(t, s, run.RunCreated{Input: s.Input, Branch: "ratchet/r1", Format: run.Format})
 	return s
 }
 
@@ -86,7 +95,7 @@ func TestStandardTransitions(t *testing.T) {
 		{"a fixable failure leads to fix", append(toEvaluate, fixable, run.PhaseCompleted{Result: run.Fixable}), run.Running, run.Step{Do: run.Start, Phase: run.Fix}, 1},
 		{"a fix opens the next iteration", append(toEvaluate, fixable, run.PhaseCompleted{Result: run.Fixable}, begin), run.Running, run.Step{Do: run.Work, Phase: run.Fix}, 2},
 		{"a blocked evaluation leads to ask", append(toEvaluate, blocked, run.PhaseCompleted{Result: run.Blocked}), run.Running, run.Step{Do: run.Start, Phase: run.Ask}, 1},
-		{"after its answer a fix follows", append(toEvaluate, blocked, run.PhaseCompleted{Result: run.Blocked}, begin, run.QuestionRaised{}, answered, closed), run.Running, run.Step{Do: run.Start, Phase: run.Fix}, 1},
+		{"after its answer a fix follows", append(toEvaluate, blocked, run.PhaseCompleted{Result: run.Blocked}, begin, run.QuestionRaised{}, answered, closed), run.Running, run.Step{Do: run.Start, Phase: run.Fix, Uncounted: true}, 1},
 		{"a raised question waits for input", append(toExecute, askedFor, begin, run.QuestionRaised{QuestionID: "q"}), run.AwaitingInput, run.Step{Do: run.Await, Phase: run.Ask}, 1},
 		{"cancel ends it from anywhere", append(toEvaluate, run.RunCanceled{}), run.Canceled, run.Step{Do: run.Rest}, 1},
 	} {
@@ -120,7 +129,7 @@ func TestRejectionLeadsToFixOrEnds(t *testing.T) {
 		s := fresh(t, 3)
 		told(t, s, begin, planned, begin, produced)
 		told(t, s, s.NewApproval(), run.ApprovalRejected{Reason: "too big", Final: final}, run.PhaseCompleted{Result: run.Rejected})
-		want := run.Step{Do: run.Start, Phase: run.Fix}
+		want := run.Step{Do: run.Start, Phase: run.Fix, Uncounted: true}
 		if final {
 			want = run.Step{Do: run.Finish}
 		}
@@ -184,6 +193,20 @@ func TestEventsOutOfTurnChangeNothing(t *testing.T) {
 	}
 }
 
+func TestAnotherFormatIsRefused(t *testing.T) {
+	for _, format := range []int{0, 1, run.Format + 1} {
+		_, err := run.Fold([]run.Event{run.New(input(3)).Event(start, run.RunCreated{Input: input(3), Format: format})})
+		want := fmt.Sprintf("the run was recorded in format %d and this build reads format 2: finish it with the build that recorded it", format)
+		if err == nil || err.Error() != want {
+			t.Errorf("format %d: got %v, want %s", format, err, want)
+		}
+	}
+	b, err := json.Marshal(run.RunCreated{Input: input(3), Format: run.Format})
+	if err != nil || !strings.Contains(string(b), `"rules":2`) {
+		t.Errorf("got %s, %v, want a member rules with the value 2", b, err)
+	}
+}
+
 func TestSnapshotSurvivesJSON(t *testing.T) {
 	s := fresh(t, 3)
 	events := told(t, s, begin, planned, begin, askedFor, begin, run.QuestionRaised{QuestionID: "qst-1-1", Asker: run.Execute}, answered, closed, begin, produced, run.ApprovalRequested{ApprovalID: "a", Gate: 1})
@@ -214,7 +237,7 @@ func TestSnapshotStaysSmall(t *testing.T) {
 	in := input(1000)
 	in.Goal = strings.Repeat("g", run.MaxGoalBytes)
 	s := run.New(in)
-	told(t, s, run.RunCreated{Input: in}, begin, planned, begin)
+	told(t, s, run.RunCreated{Input: in, Format: run.Format}, begin, planned, begin)
 	for range 300 {
 		told(t, s, run.PhaseFailed{Error: run.Problem{Code: "x", Message: strings.Repeat("m", run.MaxTextBytes)}}, begin)
 	}

@@ -23,7 +23,7 @@ func contest(t *testing.T, top string, others ...string) *run.Snapshot {
 		other := proposal(name)
 		p.Rivals = append(p.Rivals, run.Candidate{Number: i + 2, Provider: "replay:x", Proposal: &other, Passed: true})
 	}
-	told(t, s, run.RunCreated{Input: in}, begin, planned, begin, p)
+	told(t, s, run.RunCreated{Input: in, Format: run.Format}, begin, planned, begin, p)
 	told(t, s, s.NewApproval())
 	return s
 }
@@ -106,7 +106,7 @@ func TestPayloadsOfAContestStaySmall(t *testing.T) {
 		e := run.Candidate{Number: i, Provider: "claude", Proposal: &other, Passed: true}
 		p.Rivals = append(p.Rivals, e.Shortened())
 	}
-	told(t, s, run.RunCreated{Input: in}, begin, planned, begin)
+	told(t, s, run.RunCreated{Input: in, Format: run.Format}, begin, planned, begin)
 	events := told(t, s, p)
 	events = append(events, told(t, s, s.NewApproval())...)
 	for what, v := range map[string]any{"the events up to the gate": events, "the snapshot at the gate": s} {

@@ -51,7 +51,7 @@ func TestTheSnapshotTellsWhatTheLastChecksReached(t *testing.T) {
 	in := input(3)
 	in.CheckNetwork = []string{"a.example:443"}
 	s := run.New(in)
-	told(t, s, run.RunCreated{Input: in}, begin, planned, begin, produced)
+	told(t, s, run.RunCreated{Input: in, Format: run.Format}, begin, planned, begin, produced)
 	told(t, s, s.NewApproval())
 	told(t, s, run.ApprovalGranted{ApprovalID: s.State.PendingApprovalID}, applied, patched, run.PhaseStarted{},
 		run.EvaluationFailedFixable{Evaluation: run.Evaluation{Network: reached, Failed: []string{"x"}}})

@@ -7,18 +7,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// under is a run that has begun under the rules.
-func under(t *testing.T, rules run.Rules, maxFix int, payloads ...run.Payload) *run.Snapshot {
+// begun is a run with the input that has come to where the payloads lead.
+func begun(t *testing.T, in run.Input, payloads ...run.Payload) *run.Snapshot {
 	t.Helper()
-	s := run.New(input(maxFix))
-	told(t, s, run.RunCreated{Input: s.Input, Branch: "ratchet/r1", Rules: rules})
+	s := run.New(in)
+	told(t, s, run.RunCreated{Input: s.Input, Branch: "ratchet/r1", Format: run.Format})
 	told(t, s, payloads...)
 	return s
 }
 
 // Finding D3: what a no or an answer leads to is said beside the question.
 func TestOutlook(t *testing.T) {
-	const old, asked = run.Rules(0), run.RulesAsked
 	raised := run.QuestionRaised{QuestionID: "qst-1-1"}
 	toGate := []run.Payload{begin, planned, begin, produced}
 	toEvaluate := append(toGate[:4:4], applied, patched, begin)
@@ -32,44 +31,33 @@ func TestOutlook(t *testing.T) {
 	overrun := run.PhaseFailed{Error: run.Problem{Code: run.CodeBudget}, Question: &run.Question{Question: "raise?"}}
 	for _, tc := range []struct {
 		name   string
-		rules  run.Rules
 		maxFix int
 		given  []run.Payload
 		want   string
 	}{
-		{"a patch", asked, 3, toGate,
+		{"a patch", 3, toGate,
 			"approve: the patch is applied, and the checks run\n" +
 				"reject: the fixer is called with your reason; that does not count (0 of 3 fixes used)\n" +
 				"reject, final: the run ends as canceled"},
-		{"a patch where no fix is allowed", asked, 0, toGate,
+		{"a patch where no fix is allowed", 0, toGate,
 			"approve: the patch is applied, and the checks run\n" +
 				"reject: the fixer is called with your reason; that does not count (0 of 0 fixes used)\n" +
 				"reject, final: the run ends as canceled"},
-		{"a patch under the old rules", old, 3, toGate,
-			"approve: the patch is applied, and the checks run\n" +
-				"reject: the fixer is called with your reason, fix 1 of 3\n" +
-				"reject, final: the run ends as canceled"},
-		{"a patch where no fix is allowed, under the old rules", old, 0, toGate,
-			"approve: the patch is applied, and the checks run\n" +
-				"reject: the run ends as failed, 0 of 0 fixes used\n" +
-				"reject, final: the run ends as canceled"},
-		{"a patch that is lost", asked, 0, question(toGate, run.PatchApplyFailed{Error: run.Problem{Code: run.CodeArtifact}},
+		{"a patch that is lost", 0, question(toGate, run.PatchApplyFailed{Error: run.Problem{Code: run.CodeArtifact}},
 			run.PhaseFailed{Error: run.Problem{Code: run.CodeArtifact}, Question: &run.Question{Question: "gone"}}),
 			"retry: the same patch is proposed again if it is back, or else the developer is called again\n" +
 				"answer: the same patch is proposed again if it is back, or else the developer is called again with the answer"},
-		{"the developer's question", asked, 0, question(toGate[:3], askedFor), "answer: the developer is called again with the answer"},
-		{"the only fixer's question", asked, 1, question(fixerAsks), "answer: the fixer is called with the answer; that does not count (1 of 1 fixes used)"},
-		{"the only fixer's question, under the old rules", old, 1, question(fixerAsks), "answer: the run ends as failed, 1 of 1 fixes used"},
-		{"a provider that fails", asked, 0, question([]run.Payload{begin}, down), "retry: the planner is called again\nanswer: the planner is called again with the answer"},
-		{"the evaluator's question", asked, 0, question(toEvaluate, blocked, blockedClosed), "answer: the fixer is called with the answer; that does not count (0 of 0 fixes used)"},
-		{"checks that cannot run", asked, 0, question(toEvaluate, cannotRun, blockedClosed),
+		{"the developer's question", 0, question(toGate[:3], askedFor), "answer: the developer is called again with the answer"},
+		{"the only fixer's question", 1, question(fixerAsks), "answer: the fixer is called with the answer; that does not count (1 of 1 fixes used)"},
+		{"a provider that fails", 0, question([]run.Payload{begin}, down), "retry: the planner is called again\nanswer: the planner is called again with the answer"},
+		{"the evaluator's question", 0, question(toEvaluate, blocked, blockedClosed), "answer: the fixer is called with the answer; that does not count (0 of 0 fixes used)"},
+		{"checks that cannot run", 0, question(toEvaluate, cannotRun, blockedClosed),
 			"retry: the checks run again\nanswer: the checks run again\nanswer fix: ...: the fixer is called with the answer; that does not count (0 of 0 fixes used)"},
-		{"checks that cannot run, under the old rules", old, 1, question(toEvaluate, cannotRun, blockedClosed), "answer: the fixer is called with the answer, fix 1 of 1"},
-		{"a budget that is used up", asked, 0, question(toGate[:3], overrun),
+		{"a budget that is used up", 0, question(toGate[:3], overrun),
 			"answer: the budget is raised, and the developer is called again\nanswer stop: the run ends as canceled"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := under(t, tc.rules, tc.maxFix, tc.given...)
+			s := begun(t, input(tc.maxFix), tc.given...)
 			var next run.Outlook
 			if s.Next.Do == run.Gate {
 				told(t, s, s.NewApproval())
@@ -89,7 +77,7 @@ func TestOutlook(t *testing.T) {
 }
 
 func TestOutlookOfATool(t *testing.T) {
-	s := under(t, run.RulesAsked, 0, begin, planned, begin)
+	s := begun(t, input(0), begin, planned, begin)
 	told(t, s, s.NewPermission(run.Permission{CallID: "c", Tool: "Bash", Digest: "d"}))
 	next := s.Pending().Approval.Next
 	if !strings.Contains(next.Approve, "uses the tool") || !strings.Contains(next.Reject, "told your reason") || next.Final != "the run ends as canceled" {

@@ -96,5 +96,5 @@ func (s *Snapshot) afterApplied() (Step, *Ref) {
 	if s.Part == nil || s.Part.Reason == "" {
 		return Step{Do: Start, Phase: Evaluate}, nil
 	}
-	return s.fixAsked(), s.Refused
+	return fixAsked, s.Refused
 }

@@ -11,7 +11,7 @@ import (
 func losesPart(t *testing.T, reason string) *run.Snapshot {
 	t.Helper()
 	s := run.New(input(3))
-	told(t, s, run.RunCreated{Input: s.Input, Rules: run.RulesAsked}, begin, planned, begin, produced)
+	told(t, s, run.RunCreated{Input: s.Input, Format: run.Format}, begin, planned, begin, produced)
 	told(t, s, s.NewApproval())
 	told(t, s, run.ApprovalRejected{Files: []string{"a"}, Reason: reason}, accepted)
 	told(t, s, s.NewApproval())

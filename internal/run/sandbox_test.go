@@ -39,7 +39,7 @@ func TestNoEventButTheFirstSetsTheSandbox(t *testing.T) {
 		in := input(3)
 		in.Sandbox = policy
 		s := run.New(in)
-		told(t, s, run.RunCreated{Input: in}, run.PhaseStarted{Role: run.Planner, Notes: []run.Note{{Text: plea}}},
+		told(t, s, run.RunCreated{Input: in, Format: run.Format}, run.PhaseStarted{Role: run.Planner, Notes: []run.Note{{Text: plea}}},
 			run.PhaseFailed{Error: run.Problem{Code: run.CodeSandbox, Message: plea}, Question: &run.Question{Question: plea}},
 			run.PhaseStarted{})
 		told(t, s, s.NewQuestion(), run.QuestionAnswered{Text: plea, Values: map[string]any{"sandbox": "off"}},
@@ -52,18 +52,16 @@ func TestNoEventButTheFirstSetsTheSandbox(t *testing.T) {
 }
 
 func TestTheSamePhaseStartsAgainAfterTheBoxIsMended(t *testing.T) {
-	for _, rules := range []run.Rules{0, run.LatestRules} {
-		s := run.New(input(3))
-		told(t, s, run.RunCreated{Input: s.Input, Rules: rules})
-		told(t, s, moveCalled("PHASE_STARTED").make(s), planned, begin, produced)
-		told(t, s, s.NewApproval())
-		told(t, s, run.ApprovalGranted{ApprovalID: s.State.PendingApprovalID}, applied, patched, run.PhaseStarted{})
-		p := run.Problem{Code: run.CodeSandbox, Message: "no box"}
-		q := run.SandboxQuestion(s.Phase(), p)
-		told(t, s, run.PhaseFailed{Error: p, Question: &q}, run.PhaseStarted{})
-		told(t, s, s.NewQuestion(), answered, run.PhaseCompleted{Result: run.Answered})
-		if want := (run.Step{Do: run.Start, Phase: run.Evaluate, Again: true}); s.Next != want || s.Fixes != 0 {
-			t.Errorf("rules %d: then %+v, %d fixes", rules, s.Next, s.Fixes)
-		}
+	s := run.New(based(3))
+	told(t, s, run.RunCreated{Input: s.Input, Format: run.Format})
+	told(t, s, moveCalled("PHASE_STARTED").make(s), planned, begin, produced)
+	told(t, s, s.NewApproval())
+	told(t, s, run.ApprovalGranted{ApprovalID: s.State.PendingApprovalID}, applied, patched, run.PhaseStarted{})
+	p := run.Problem{Code: run.CodeSandbox, Message: "no box"}
+	q := run.SandboxQuestion(s.Phase(), p)
+	told(t, s, run.PhaseFailed{Error: p, Question: &q}, run.PhaseStarted{})
+	told(t, s, s.NewQuestion(), answered, run.PhaseCompleted{Result: run.Answered})
+	if want := (run.Step{Do: run.Start, Phase: run.Evaluate, Again: true}); s.Next != want || s.Fixes != 0 {
+		t.Errorf("then %+v, %d fixes", s.Next, s.Fixes)
 	}
 }

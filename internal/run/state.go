@@ -77,7 +77,6 @@ const (
 // Continue-as-new carries it, and resume rebuilds it.
 type Snapshot struct {
 	Input Input `json:"input"`
-	Rules Rules `json:"rules,omitempty"`
 	State State `json:"state"`
 	Seq   int   `json:"seq"` // number of the last event
 	// Chain is the chain of the lines of all events, see ExtendChain; empty: not known.

@@ -82,7 +82,7 @@ var told, steps = tell()
 
 func tell() (*run.Snapshot, []rundir.Entry) {
 	s := run.New(run.Input{
-		RunID: "told", Goal: "make it work", Policy: run.Always, Checks: []string{"true"},
+		RunID: "told", Goal: "make it work", Policy: run.Always, Checks: []string{"true"}, NoBaseline: true,
 		Repository: run.Repository{Path: "/repo", Base: "b0"},
 		Providers:  run.Providers{Planner: "replay:x", Developer: "replay:x", Fixer: "replay:x"},
 	})
@@ -94,7 +94,7 @@ func tell() (*run.Snapshot, []rundir.Entry) {
 		}
 		steps = append(steps, rundir.Entry{Events: []run.Event{e}, State: s.State, Standing: rundir.StandingOf(s)})
 	}
-	add(run.RunCreated{Input: s.Input, Branch: s.Input.RunID.Branch()})
+	add(run.RunCreated{Input: s.Input, Branch: s.Input.RunID.Branch(), Format: run.Format})
 	add(run.PhaseStarted{Role: run.Planner})
 	add(run.PhaseCompleted{Result: run.Planned, Artifact: &run.Ref{Name: "plan/iter-0001.md"}})
 	add(run.PhaseStarted{Role: run.Developer})

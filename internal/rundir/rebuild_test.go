@@ -149,7 +149,7 @@ func TestGateAndEndAreLogged(t *testing.T) {
 				}
 				record(t, d, rundir.Entry{Events: []run.Event{e}, State: s.State})
 			}
-			add(run.RunCreated{Input: s.Input})
+			add(run.RunCreated{Input: s.Input, Format: run.Format})
 			add(run.PhaseStarted{Role: run.Planner})
 			add(run.PhaseCompleted{Result: run.Planned})
 			add(run.PhaseStarted{Role: run.Developer})
@@ -190,4 +190,23 @@ func TestPipesHoldNobodyUp(t *testing.T) {
 	}
 	record(t, d, whole())
 	wantWhole(t, d)
+}
+
+// A record in a format that this build does not read is refused as it is: repairing it would set the whole run aside.
+func TestARecordOfAnotherFormatIsLeftAlone(t *testing.T) {
+	d := newDir(t)
+	record(t, d, between(0, 5))
+	log := filepath.Join(d.Path(), "events.ndjson")
+	old := bytes.Replace(read(t, log), []byte(`"rules":2`), []byte(`"rules":1`), 1)
+	if err := os.WriteFile(log, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func() (*run.Snapshot, error){"rebuild": d.Rebuild, "repair": d.Repair} {
+		if _, err := open(); err == nil || !strings.Contains(err.Error(), "the run was recorded in format 1") {
+			t.Errorf("%s: got %v, want a refusal of format 1", name, err)
+		}
+	}
+	if got := read(t, log); !bytes.Equal(got, old) {
+		t.Errorf("the record is now\n%s\nwant\n%s", got, old)
+	}
 }

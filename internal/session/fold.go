@@ -44,9 +44,8 @@ type (
 		Epoch  int
 		End    End
 		Reason string
-		// Found and Before are as in Seated. Found is nil if the note is not known.
-		Found  *Handed
-		Before bool
+		// Found is as in Seated; nil if the note is not known.
+		Found *Handed
 	}
 	// TurnDropped ends a turn that was cut off, instead of going on with it.
 	TurnDropped struct{ By string }
@@ -208,9 +207,7 @@ func (f fold) seated(e Seated) error {
 	if e.Agent != "" {
 		f.Agent = e.Agent
 	}
-	if !e.Before {
-		f.countUnseen(e.Found)
-	}
+	f.countUnseen(e.Found)
 	f.Unseen = "" // no later note tells of it
 	if f.Turn == nil || f.Turn.Delivery || !f.Turn.Cut {
 		return nil
@@ -223,7 +220,7 @@ func (f fold) seated(e Seated) error {
 	case Closed:
 		switch end := e.Found.End; {
 		case end == nil:
-		case !f.isCounted(end) || e.Before:
+		case !f.isCounted(end):
 			return f.turnEnded(*end)
 		case !f.Turn.Due:
 			f.takePartBack() // its handing over is not in the note
@@ -240,11 +237,9 @@ func (f fold) seated(e Seated) error {
 		f.Turn.Due = true // an open ask delays it
 		return nil
 	}
-	end := TurnEnded{Outcome: Unknown, Reason: "the worker ended while the message was handed over: the agent may have it"}
-	if !e.Before {
-		end.Usage = e.Found.Used
-	}
-	f.closeTurn(end)
+	f.closeTurn(TurnEnded{
+		Outcome: Unknown, Reason: "the worker ended while the message was handed over: the agent may have it", Usage: e.Found.Used,
+	})
 	return nil
 }
 

@@ -337,31 +337,24 @@ func TestAUsedUpBudgetIsChargedOnce(t *testing.T) {
 	note := &session.Handed{ID: "m1", Stage: session.Closed, End: &end}
 	answer := func(l *life) { l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "20"}}) }
 	for _, tt := range []struct {
-		name   string
-		live   func(*life)
-		before bool
-		used   int64
-		next   session.Do
+		name string
+		live func(*life)
+		used int64
+		next session.Do
 	}{
-		{"it sleeps, and the person answers", func(l *life) { l.do(l.report(session.Report{Ended: &end})).lose(session.Slept); answer(l) }, false, 12, session.Hand},
-		{"the same in an older history", func(l *life) { l.do(l.report(session.Report{Ended: &end})).lose(session.Slept); answer(l) }, true, 24, session.Rest},
+		{"it sleeps, and the person answers", func(l *life) { l.do(l.report(session.Report{Ended: &end})).lose(session.Slept); answer(l) }, 12, session.Hand},
 		{"its worker dies before the next part is in the note", func(l *life) {
 			l.do(l.report(session.Report{Ended: &end}))
 			answer(l)
 			l.do(session.HandingBegun{}).lose(session.WasLost)
-		}, false, 12, session.Hand},
-		{"its worker dies before it tells", func(l *life) { l.lose(session.WasLost) }, false, 12, session.Rest},
+		}, 12, session.Hand},
+		{"its worker dies before it tells", func(l *life) { l.lose(session.WasLost) }, 12, session.Rest},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := atWork(t, func(in *session.Input) { in.MaxTokens = 10 })
 			tt.live(l)
-			l.do(session.WakeAsked{}, l.DueSitting())
-			seated := session.Seated{Queue: "own", Found: note, Before: tt.before}
-			if again := l.CountsOnce(seated); again != (tt.name != "its worker dies before it tells") {
-				t.Errorf("the note tells of usage that counts: %t", again)
-			}
-			l.do(l.report(session.Report{Seated: &seated}))
-			if next := l.Next(noon); next != tt.next || l.Usage.TotalTokens != tt.used || !l.Turn.Due || l.Turn.Parts != 0 || !tt.before && l.Turn.Resumes != -1 {
+			l.do(session.WakeAsked{}).seat(note)
+			if next := l.Next(noon); next != tt.next || l.Usage.TotalTokens != tt.used || !l.Turn.Due || l.Turn.Parts != 0 || l.Turn.Resumes != -1 {
 				t.Errorf("used %d, next %s, %+v", l.Usage.TotalTokens, next, l.Turn)
 			}
 		})
@@ -433,16 +426,6 @@ func TestTheUsageOfATurnThatWasGivenUpCounts(t *testing.T) {
 			}
 		})
 	}
-	l := atWork(t).do(session.StopAsked{}).lose(session.WasLost).do(said("m2"))
-	l.do(l.DueSitting())
-	seated := session.Seated{Queue: "own", Found: heard}
-	if !l.CountsOnce(seated) {
-		t.Error("the note tells of nothing that was not counted")
-	}
-	seated.Before = true
-	if l.do(l.report(session.Report{Seated: &seated})); l.Usage.TotalTokens != 0 {
-		t.Errorf("an older history counts %d", l.Usage.TotalTokens)
-	}
 }
 
 func TestATurnThatWasCutOffCanBeDropped(t *testing.T) {
@@ -494,7 +477,6 @@ func TestTheUsageOfADeliveryCounts(t *testing.T) {
 		{"the next sitting tells it", session.SittingEnded{End: session.WasLost}, heard, 90, false},
 		{"it did not come to the agent", session.SittingEnded{End: session.WasLost}, nil, 0, false},
 		{"the retirement tells it", session.SittingEnded{End: session.Died}, heard, 90, true},
-		{"an older history", session.SittingEnded{End: session.Ended, Found: heard, Before: true}, heard, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLife(t).do(session.WakeAsked{}).seat(nil).do(session.DeliveryBegun{ID: "d1"})
@@ -509,19 +491,6 @@ func TestTheUsageOfADeliveryCounts(t *testing.T) {
 				t.Errorf("used %d, waits for the usage of %q", l.Usage.TotalTokens, l.Unseen)
 			}
 		})
-	}
-}
-
-// Histories from before count nothing of a turn of which a later part may not have come to the agent.
-func TestWhatALaterPartMayNotHaveUsed(t *testing.T) {
-	l := atWork(t).lose(session.WasLost)
-	l.do(l.DueSitting())
-	seated := session.Seated{Queue: "own", Found: &session.Handed{ID: "m1", Stage: session.Begun, Used: run.Usage{TotalTokens: 40}}, Before: true}
-	if !l.CountsAll(seated) || l.CountsOnce(seated) {
-		t.Error("the note tells of nothing that was not counted")
-	}
-	if l.do(l.report(session.Report{Seated: &seated})); l.Usage.TotalTokens != 0 || l.Past[0].Outcome != session.Unknown {
-		t.Errorf("an older history counts %d, %+v", l.Usage.TotalTokens, l.Past)
 	}
 }
 

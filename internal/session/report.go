@@ -28,9 +28,6 @@ type Seated struct {
 	Watched bool `json:"watched,omitempty"`
 	// Found is what the note on disk says of the last message that was handed over; nil if there is none.
 	Found *Handed `json:"found,omitempty"`
-	// Before says that the report is folded as in histories from before usage was counted once: see Snapshot.CountsOnce
-	// and Snapshot.CountsAll. The workflow sets it.
-	Before bool `json:"-"`
 }
 
 // Handed is a message in the note on disk.

@@ -35,9 +35,7 @@ func (f fold) sittingEnded(e SittingEnded) error {
 	}
 	if t := f.Turn; t != nil && t.Delivery {
 		f.Turn = nil // its own record says how far it came
-		if !e.Before {
-			f.Unseen = t.ID
-		}
+		f.Unseen = t.ID
 	}
 	if len(f.Asks) > 1 {
 		f.Asks = f.Asks[:1] // the agent makes the other calls again

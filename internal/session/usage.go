@@ -16,25 +16,6 @@ func (s *Snapshot) isOverrun(end *TurnEnded) bool {
 	return end.Exhausted && end.Answer == s.Overrun && end.Answer != run.Ref{}
 }
 
-// CountsOnce reports whether the note tells of usage that histories from before counted otherwise: twice, or never.
-func (s *Snapshot) CountsOnce(e Seated) bool {
-	t, found := s.Turn, e.Found
-	switch {
-	case found == nil:
-		return false
-	case t != nil && t.Cut && found.ID == t.ID:
-		return found.Stage == Closed && found.End != nil && s.isCounted(found.End)
-	}
-	return s.Unseen != "" && found.ID == s.Unseen
-}
-
-// CountsAll reports whether the note tells of usage that histories from before never counted: of the parts of a turn before
-// the one that was being handed over.
-func (s *Snapshot) CountsAll(e Seated) bool {
-	t, found := s.Turn, e.Found
-	return t != nil && t.Cut && found != nil && found.ID == t.ID && found.Stage == Begun && found.Used != run.Usage{}
-}
-
 // giveTurnUp closes a turn whose process has not told its end. What it used since it was last told is counted when the
 // note on disk is.
 func (f fold) giveTurnUp(o Outcome, reason string) {

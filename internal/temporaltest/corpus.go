@@ -28,7 +28,7 @@ import (
 const (
 	// recordVariable makes Record write the histories that no version has.
 	recordVariable = "RATCHET_RECORD_HISTORIES"
-	version        = "v0.5"
+	version        = "v1"
 )
 
 // Corpus names the stored histories of one workflow, by version and by the way that was taken.
@@ -89,7 +89,7 @@ func hasWay(histories map[string]*history.History, way string) bool {
 
 // manyPrefixes is the number of prefixes of one history from which on the short form leaves some out. A long
 // history repeats the same steps, and the time of all its prefixes grows with the square of its length.
-const manyPrefixes = 80
+const manyPrefixes = 12
 
 // prefixesOf returns the history, cut off at the start of every workflow task, as a worker without a cache
 // gets it. Of a long history they are the first ones, the last ones and some between, unless the long form is wanted.

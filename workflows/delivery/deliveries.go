@@ -81,7 +81,6 @@ type Deliveries struct {
 
 	process *Process // nil: none
 	lost    string   // why the last process ended, until the fold knows
-	losses  int      // processes that have ended
 	ended   bool
 	changed bool // something has happened that Step has not seen
 	next    time.Time
@@ -146,7 +145,6 @@ func (d *Deliveries) openThread(ctx workflow.Context) {
 
 // Detach tells that the session's process has ended. What TakeSight was told before counts.
 func (d *Deliveries) Detach(why string) {
-	d.losses++
 	if d.process == nil {
 		if len(d.state.Early) > 0 {
 			d.touchSession()

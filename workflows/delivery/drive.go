@@ -275,7 +275,7 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	a, s := *d.fold.InFlight(), d.fold.Session
 	current := s.State == delivery.Live && s.Epoch == a.Epoch
 	switch {
-	case !current && (a.State != delivery.AcceptPending || !settlesUnanswered(ctx)):
+	case !current && a.State != delivery.AcceptPending:
 		return next
 	case d.process == nil:
 		return earliest(next, d.wakeProcess(ctx))
@@ -300,12 +300,6 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	d.pause = min(max(2*d.pause, lookAfterEnd), longestPause)
 	d.lookAt = workflow.Now(ctx).Add(d.pause)
 	return earliest(d.fold.NextSweep(), d.lookAt)
-}
-
-// settlesUnanswered reports whether the workflow gives an attempt to a person as soon as it can have no answer any more.
-// Before, it waited for the sweep.
-func settlesUnanswered(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, "settle-unanswered", workflow.DefaultVersion, 1) == 1
 }
 
 // shownBy says for a person what the process that follows reads of an attempt without an answer.

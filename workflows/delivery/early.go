@@ -19,12 +19,6 @@ type Early struct {
 	At     time.Time         `json:"at"`
 }
 
-// keepsEarly reports whether an early batch is kept in the state. An older history keeps it in the handler of its update,
-// for openLimit.
-func keepsEarly(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, "keep-early", workflow.DefaultVersion, 1) == 1
-}
-
 // entryOf returns the early batch as a queue shows it.
 func (*Deliveries) entryOf(e Early) delivery.Entry {
 	return delivery.Entry{Batch: batchOf(e.Parcel, ""), CreatedAt: e.At, Replay: delivery.Automatic, Until: e.At.Add(delivery.RedeliveryWindow)}
@@ -56,11 +50,6 @@ func (d *Deliveries) keepEarly(ctx workflow.Context, p activities.Parcel) activi
 	return activities.Receipt{Batch: p.ID, Waiting: len(d.state.Early)}
 }
 
-// queuesOnce reports whether an early batch that has ended is not queued again. Before, nothing knew it any more.
-func queuesOnce(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, "queue-early-once", workflow.DefaultVersion, 1) == 1
-}
-
 // closeEarly ends the early batch with the index. It is in no ledger: the state alone tells what became of it.
 func (d *Deliveries) closeEarly(ctx workflow.Context, i int, c delivery.Closed) {
 	e := d.entryOf(d.state.Early[i])
@@ -76,12 +65,11 @@ func (d *Deliveries) earlyClosed() []delivery.Entry {
 	return list[max(0, len(list)-room):]
 }
 
-// findEarlyClosed returns the early batch with the id that has ended; nil: there is none, or it is open again, as an older
-// history has it.
+// findEarlyClosed returns the early batch with the id that has ended; nil: there is none.
 func (d *Deliveries) findEarlyClosed(id string) *delivery.Entry {
 	list := d.earlyClosed()
 	i := slices.IndexFunc(list, func(e delivery.Entry) bool { return e.Batch.ID == id })
-	if i < 0 || d.findEarly(id) >= 0 || d.fold.Known(id) != nil {
+	if i < 0 {
 		return nil
 	}
 	return &list[i]
@@ -118,7 +106,7 @@ func (d *Deliveries) takeEarly(ctx workflow.Context) {
 	}
 	for len(d.state.Early) > 0 {
 		err := d.emitEvent(ctx, delivery.Enqueued{Batch: batchOf(d.state.Early[0].Parcel, d.fold.Thread)})
-		if err != nil { // an older version took more than fits
+		if err != nil {
 			d.closeEarly(ctx, 0, delivery.Closed{Reason: delivery.Cancelled, Note: "it cannot be queued: " + err.Error()})
 			continue
 		}

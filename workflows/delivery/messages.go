@@ -131,20 +131,15 @@ func (d *Deliveries) findWords(p activities.Parcel) (known, same bool) {
 	return false, false
 }
 
-// openLimit is how long a batch waits for a session to name its thread.
-const openLimit = 5 * time.Minute
-
 // enqueue adds a batch. A second call with the same batch changes nothing.
 func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activities.Receipt, error) {
-	if d.findEarlyClosed(p.ID) != nil && queuesOnce(ctx) {
+	if d.findEarlyClosed(p.ID) != nil {
 		return activities.Receipt{Batch: p.ID, Waiting: len(d.fold.Queue) + len(d.state.Early)}, nil
 	}
-	if d.fold.Seq == 0 && d.process == nil && keepsEarly(ctx) {
+	if d.fold.Seq == 0 && d.process == nil {
 		return d.keepEarly(ctx, p), nil
 	}
-	if err := d.awaitThread(ctx); err != nil {
-		return activities.Receipt{}, err
-	}
+	d.openThread(ctx)
 	b := batchOf(p, d.fold.Thread)
 	if known := d.fold.Known(b.ID); known == nil || !known.SameWords(b) {
 		if err := d.emitEvent(ctx, delivery.Enqueued{Batch: b}); err != nil {
@@ -152,29 +147,6 @@ func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activit
 		}
 	}
 	return activities.Receipt{Batch: b.ID, Waiting: len(d.fold.Queue)}, nil
-}
-
-// awaitThread waits until the session has named its thread, and wakes it for that as often as its process ends before.
-func (d *Deliveries) awaitThread(ctx workflow.Context) error {
-	named := func() bool { return d.fold.Seq > 0 || d.process != nil }
-	for left, until := openLimit, workflow.Now(ctx).Add(openLimit); left > 0; left = until.Sub(workflow.Now(ctx)) {
-		if !named() {
-			d.host.WakeProcess(ctx)
-		}
-		losses := d.losses // a process that ends before it names the thread is started again
-		_, err := workflow.AwaitWithTimeout(ctx, left, func() bool { return named() || d.ended || d.losses != losses })
-		if err != nil {
-			return err
-		}
-		if named() || d.ended {
-			break
-		}
-	}
-	if !named() || d.ended {
-		return refuseUpdate(StateError, errUnnamed)
-	}
-	d.openThread(ctx)
-	return nil
 }
 
 func (d *Deliveries) closingOf(c Closing) delivery.Closed {

@@ -86,16 +86,11 @@ func Dispatch(ctx workflow.Context, in Input) (dispatch.History, error) {
 	if late := d.drainDispatches(ctx); err == nil {
 		err = late
 	}
-	if err == nil && long && workflow.GetVersion(ctx, dispatchContinues, workflow.DefaultVersion, 1) == 1 {
+	if err == nil && long { // the next execution knows the messages of this one
 		return dispatch.History{}, workflow.NewContinueAsNewError(ctx, Dispatch, Input{in.Target, d.done, in.Idle})
 	}
 	return d.history(), err
 }
-
-// dispatchContinues is the change that continues an execution with a long history as a new one. The
-// new execution knows the messages of the first. At the default version the first execution ends, and
-// a message that is repeated afterwards becomes another dispatch.
-const dispatchContinues = "dispatch-continues"
 
 // target serves one target.
 type target struct {
@@ -204,7 +199,7 @@ func (d *target) serveMessage(ctx workflow.Context, l dispatch.Message) (dispatc
 	if to.Recordless && l.Request.Intent == dispatch.OwnedOutcome {
 		return rejectDispatch(dispatch.BadTarget, "", "a session listens there that has no record: it can be sent to, and not resumed")
 	}
-	busy, err := d.lockSection(ctx, l, to)
+	busy, err := d.lockSection(ctx, l)
 	if err != nil {
 		return dispatch.Result{}, err
 	}
@@ -219,11 +214,6 @@ func (d *target) serveMessage(ctx workflow.Context, l dispatch.Message) (dispatc
 // lockWait bounds how long dispatches to one target wait for each other.
 const lockWait = 2 * time.Second
 
-// dispatchLocked is the change that bounds the wait by lockWait and refuses to own a session whose
-// turn a dispatch owns already. At the default version a dispatch waits until the previous one has
-// decided.
-const dispatchLocked = "dispatch-locked"
-
 // Diagnostics of a receipt with the reason target-locked.
 const (
 	turnOwned = "a dispatch owns its turn, and the session has not ended"
@@ -231,14 +221,12 @@ const (
 )
 
 // lockSection locks the section, which the caller must unlock. If another dispatch keeps the target
-// busy, busy says why. busy is empty if the section is locked.
-func (d *target) lockSection(ctx workflow.Context, l dispatch.Message, to activities.ResolveResult) (busy string, err error) {
+// busy for longer than lockWait, or owns the turn that this one wants to own, busy says so. busy is
+// empty if the section is locked.
+func (d *target) lockSection(ctx workflow.Context, l dispatch.Message) (busy string, err error) {
 	owned := func() bool { return l.Request.Intent == dispatch.OwnedOutcome && d.ownedTurns > 0 }
 	if !owned() && d.section.TryLock(ctx) {
 		return "", nil
-	}
-	if workflow.GetVersion(ctx, dispatchLocked, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return d.queueForSection(ctx, to)
 	}
 	if !owned() {
 		_, err = workflow.AwaitWithTimeout(ctx, lockWait, func() bool { return owned() || !d.section.IsLocked() })
@@ -252,22 +240,6 @@ func (d *target) lockSection(ctx workflow.Context, l dispatch.Message, to activi
 		return stillBusy, nil
 	}
 	return "", nil
-}
-
-// queueForSection is lockSection at the default version of dispatchLocked.
-func (d *target) queueForSection(ctx workflow.Context, to activities.ResolveResult) (busy string, err error) {
-	if to.Session != "" && !d.awaitFreeSection(ctx) {
-		return turnOwned, nil
-	}
-	return "", d.section.Lock(ctx)
-}
-
-// awaitFreeSection reports whether the target can be locked soon. It waits for a
-// dispatch that is still deciding; it returns false while a dispatch owns the turn
-// of a session that others cannot reach, which can take days.
-func (d *target) awaitFreeSection(ctx workflow.Context) bool {
-	err := workflow.Await(ctx, func() bool { return d.ownedTurns > 0 || !d.section.IsLocked() })
-	return err != nil || d.ownedTurns == 0 // a canceled caller gets the error from the section
 }
 
 func (d *target) resolveTarget(ctx workflow.Context) (to activities.ResolveResult, err error) {

@@ -81,75 +81,6 @@ func TestTheNextDispatchDecidesWhileAnOwnedTurnGoesOn(t *testing.T) {
 	}
 }
 
-// atDefault has the workflow be an execution from before dispatches waited for each
-// other no longer than a while.
-func (d *testTarget) atDefault() *testTarget {
-	d.OnGetVersion("dispatch-locked", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	return d
-}
-
-// An owned turn that has not begun has the lock: at the default version the next
-// dispatch waits for it.
-func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
-	s := trusting(dead)
-	s.silent, s.ends = true, list(noStart)
-	d := newTestTarget(t, newFakeActivities(s)).atDefault()
-	d.w.own = func(ctx context.Context, e activities.OwnedTurn) error {
-		d.SignalWorkflow(activities.BegunSignal, "of another errand")
-		if d.w.called("Own", 2)() {
-			return nil
-		}
-		d.give(0, message("l-2", own))
-		return until(ctx, d.w.called("Resolve", 2))
-	}
-	d.w.before = map[string]func(){"Unlock": func() { // a second Lock would come now
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_ = until(ctx, d.w.called("Lock", 2))
-	}}
-	d.give(0, message("l-1", own))
-	d.serveMessage()
-	if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Unlock Lock Look Trust Own Unlock"; got != want {
-		t.Errorf("calls %s\nwant  %s", got, want)
-	}
-}
-
-// An owned turn whose socket is gone is ending, or its worker is dead: until that is
-// certain its agent may run. At the default version the next dispatch waits for it.
-func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
-	d := newTestTarget(t, newFakeActivities(trusting(dead))).atDefault()
-	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
-		if d.w.called("Own", 2)() {
-			return nil
-		}
-		d.give(0, message("l-2", own))
-		if err := until(ctx, d.w.called("Look", 2)); err != nil {
-			return err
-		}
-		return goneOutcome
-	}
-	d.give(0, message("l-1", own))
-	d.serveMessage()
-	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Unknown {
-		t.Errorf("the first: %s", got)
-	}
-	if got := d.results["l-2"].Outcome.Kind; got != dispatch.Completed {
-		t.Errorf("the second: %s", got)
-	}
-	d.verifyResumedTwice()
-}
-
-// verifyResumedTwice fails unless two dispatches resumed the session. The second
-// looks again after it has waited for the end of the first, which it need not when
-// it hears of that end together with what it saw.
-func (d *testTarget) verifyResumedTwice() {
-	d.t.Helper()
-	const before, after = "Resolve Lock Look Trust Own Resolve Lock Look ", "Trust Own"
-	if got := d.w.noted(); got != before+after && got != before+"Look "+after {
-		d.t.Errorf("calls %s", got)
-	}
-}
-
 // Anybody can signal a workflow.
 func TestSignalsThatAreNoBegin(t *testing.T) {
 	s := trusting(dead)
@@ -295,29 +226,26 @@ func TestAnOwnedTurnThatGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := trusting(dead)
 			s.reported, s.ends = &completed, list(noStart)
-			d := newTestTarget(t, newFakeActivities(s)).atDefault()
+			d := newTestTarget(t, newFakeActivities(s))
 			d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
-				if d.w.called("Own", 2)() {
-					return nil
-				}
 				if err := until(ctx, d.ended("l-1")); err != nil {
 					return err
 				}
 				d.SignalWorkflow(activities.TurnSignal, "no end of a turn")
-				d.give(0, message("l-2", own)) // which waits for the end of the first
-				if err := until(ctx, d.w.called("Look", 2)); err != nil {
+				d.give(0, message("l-2", own))
+				if err := until(ctx, d.ended("l-2")); err != nil {
 					return err
 				}
 				return end
 			}
 			d.give(0, message("l-1", own))
 			d.serveMessage()
-			for _, id := range []string{"l-1", "l-2"} {
-				if res, _ := d.dispatchResult(id); res.Outcome == nil || res.Outcome.Kind != dispatch.Completed || res.Outcome.Answer != "done" {
-					t.Errorf("%s: %+v", id, res)
-				}
+			if res, _ := d.dispatchResult("l-1"); res.Outcome == nil || res.Outcome.Kind != dispatch.Completed || res.Outcome.Answer != "done" {
+				t.Errorf("the first: got %+v, want the answer done", res)
 			}
-			d.verifyResumedTwice()
+			if res, _ := d.dispatchResult("l-2"); res.Receipt.Reason() != dispatch.TargetLocked {
+				t.Errorf("the second: got %+v, want %s", res, dispatch.TargetLocked)
+			}
 		})
 	}
 }

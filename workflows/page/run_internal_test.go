@@ -24,15 +24,16 @@ func told(t *testing.T, payloads ...run.Payload) *run.Snapshot {
 }
 
 func created(in run.Input) run.RunCreated {
-	in.RunID, in.Policy = "r1", run.Always
+	in.RunID, in.Policy, in.NoBaseline = "r1", run.Always, true
 	in.Repository = run.Repository{Path: "/repo", Base: "0123456789abcdef"}
 	in.Providers = run.Providers{Planner: "replay:x", Developer: "replay:x", Fixer: "replay:x"}
-	return run.RunCreated{Input: in}
+	return run.RunCreated{Input: in, Format: run.Format}
 }
 
-func latest(in run.Input) run.RunCreated {
+// based creates a run whose checks run on the base commit first.
+func based(in run.Input) run.RunCreated {
 	p := created(in)
-	p.Rules = run.LatestRules
+	p.NoBaseline = false
 	return p
 }
 
@@ -102,29 +103,29 @@ func TestDetails(t *testing.T) {
 			[]string{"## Running the checks", "- `go test ./...`", "1 patch, 1 file, +1 −0"},
 		},
 		"a fix is written": {
-			append(upToGate(goal, "+a"), run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "use tabs"}, run.PhaseCompleted{Result: run.Rejected}, run.PhaseStarted{Role: run.Fixer}),
-			[]string{"## Fixing, 1 of 3", "due to the last rejection", "use tabs"},
+			append(upToGate(goal, "+a")[:4], run.PhaseFailed{Error: run.Problem{Code: "no_type", Message: "no answer in it"}}, run.PhaseStarted{Role: run.Fixer}),
+			[]string{"## Fixing, 1 of 3", "due to the last refusal", "no answer in it"},
 		},
 		"a fix is written that was asked for": {
-			append(slices.Concat([]run.Payload{latest(goal), checked()}, upToGate(goal, "+a")[2:]),
+			append(slices.Concat([]run.Payload{based(goal), checked()}, upToGate(goal, "+a")[2:]),
 				run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "use tabs"}, run.PhaseCompleted{Result: run.Rejected}, run.PhaseStarted{Role: run.Fixer}),
-			[]string{"## Fixing, as asked for", "0 of 3 fixes used"},
+			[]string{"## Fixing, as asked for", "0 of 3 fixes used", "due to the last rejection", "use tabs"},
 		},
 		"the checks run on the base commit": {
-			[]run.Payload{latest(goal)}, []string{"## Running the checks on the base commit", "- `go test ./...`"},
+			[]run.Payload{based(goal)}, []string{"## Running the checks on the base commit", "- `go test ./...`"},
 		},
 		"the planner works on what they say": {
-			[]run.Payload{latest(goal), checked()}, []string{"## Planning", "Baseline    go test ./... fails as expected: 1 of 3 cases"},
+			[]run.Payload{based(goal), checked()}, []string{"## Planning", "Baseline    go test ./... fails as expected: 1 of 3 cases"},
 		},
 		"a check fails as it did before": {
-			append(slices.Concat([]run.Payload{latest(goal), checked()}, upToGate(goal, "+a")[2:]), run.ApprovalGranted{ApprovalID: asked.ApprovalID}, applied,
+			append(slices.Concat([]run.Payload{based(goal), checked()}, upToGate(goal, "+a")[2:]), run.ApprovalGranted{ApprovalID: asked.ApprovalID}, applied,
 				run.PhaseCompleted{Result: run.Patched}, run.PhaseStarted{Role: run.Evaluator},
 				run.EvaluationFailedFixable{Evaluation: run.Evaluation{Failed: []string{"go test ./..."}, Before: []string{"go test ./..."}}},
 				run.PhaseCompleted{Result: run.Fixable}, run.PhaseStarted{Role: run.Fixer}, proposal("+b"), asked),
 			[]string{"## Waits for your approval", "**Failed before, too** go test &#46;&#47;", "fails as expected"},
 		},
 		"the checks cannot run on the base commit": {
-			[]run.Payload{latest(goal), run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Problem: &run.Problem{Code: run.CodeBaseline, Message: "no cargo"}}},
+			[]run.Payload{based(goal), run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Problem: &run.Problem{Code: run.CodeBaseline, Message: "no cargo"}}},
 				run.PhaseFailed{Error: run.Problem{Code: run.CodeBaseline, Message: "no cargo"}, Question: &run.Question{Question: "no cargo. How?"}},
 				run.PhaseStarted{}, run.QuestionRaised{QuestionID: "qst-1-1", Question: run.Question{Question: "no cargo. How?"}, Asker: run.Plan}},
 			[]string{"## Waits for your answer", "**answer again**: the checks run on the base commit again", "**answer without**: the planner is called", "**answer stop**: the run ends", "Baseline    not known: no cargo"},

@@ -53,14 +53,9 @@ func (h *handmade) complete() {
 		WorkflowTaskCompletedEventAttributes: &history.WorkflowTaskCompletedEventAttributes{ScheduledEventId: n - 1, StartedEventId: n}}})
 }
 
-// continueAsNew completes the workflow task, in which the session continues as new at the version that handles every
-// signal first.
-func (h *handmade) continueAsNew(t *testing.T) {
-	t.Helper()
+// continueAsNew completes the workflow task, in which the session continues as new.
+func (h *handmade) continueAsNew() {
 	h.complete()
-	h.add(enums.EVENT_TYPE_MARKER_RECORDED, &history.HistoryEvent{Attributes: &history.HistoryEvent_MarkerRecordedEventAttributes{
-		MarkerRecordedEventAttributes: &history.MarkerRecordedEventAttributes{MarkerName: "Version", WorkflowTaskCompletedEventId: h.task, Details: map[string]*common.Payloads{
-			"change-id": payloads(t, "run-others-before-continue"), "version": payloads(t, 1)}}}})
 	h.add(enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &history.HistoryEvent{Attributes: &history.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{
 		WorkflowExecutionContinuedAsNewEventAttributes: &history.WorkflowExecutionContinuedAsNewEventAttributes{
 			WorkflowType: &common.WorkflowType{Name: "Session"}, TaskQueue: &taskqueue.TaskQueue{Name: "q"}, WorkflowTaskCompletedEventId: h.task}}})
@@ -103,7 +98,7 @@ func TestNothingIsLostWhereASessionContinues(t *testing.T) {
 			h := restingSession(t)
 			tt.beside(h)
 			h.begin(true)
-			h.continueAsNew(t)
+			h.continueAsNew()
 			continued := false
 			watched := func(ctx workflow.Context, in flow.Input) (flow.Result, error) {
 				res, err := flow.Session(ctx, in)

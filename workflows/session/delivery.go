@@ -42,12 +42,6 @@ func (r *runner) detachSitting(e session.SittingEnded) {
 	r.deliveries.Detach(strings.TrimSpace("the agent's process ended: " + string(e.End) + " " + e.Reason))
 }
 
-// deliversByOwnChoice reports whether an agent that runs with the model or mode of one message is restarted with the
-// session's own choice before a delivery. Older histories delivered to it as it was.
-func deliversByOwnChoice(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, "deliver-by-own-choice", workflow.DefaultVersion, 1) == 1
-}
-
 // sightOf returns what the process told in the form of the deliveries.
 func sightOf(epoch int, what session.Sight) deliveryacts.Sight {
 	s := deliveryacts.Sight{Sitting: strconv.Itoa(epoch)}
@@ -79,16 +73,7 @@ func (h *deliveryHost) ReachProcess(ctx workflow.Context) workflow.Context {
 
 // CheckWake implements deliveryflow.Host.
 func (h *deliveryHost) CheckWake(ctx workflow.Context) (at time.Time, err error) {
-	if at, err = h.s.CheckWake(workflow.Now(ctx)); err != nil && pacesWakes(ctx) {
-		return at, err
-	}
-	return time.Time{}, nil
-}
-
-// pacesWakes reports whether a delivery wakes no agent that has forgotten its session, and pauses between wakes that bring
-// nothing. Before, the agent was started again as soon as its process had ended.
-func pacesWakes(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, "pace-wakes", workflow.DefaultVersion, 1) == 1
+	return h.s.CheckWake(workflow.Now(ctx))
 }
 
 // WakeProcess implements deliveryflow.Host.
@@ -104,20 +89,11 @@ func (h *deliveryHost) HasTurnToBegin(workflow.Context) bool {
 }
 
 // BudgetLeft implements deliveryflow.Host.
-func (h *deliveryHost) BudgetLeft(ctx workflow.Context) (left provider.Left, err error) {
-	if err = h.s.CheckBudget(); err == nil {
-		return h.runner().budgetLeft(), nil
+func (h *deliveryHost) BudgetLeft(workflow.Context) (provider.Left, error) {
+	if err := h.s.CheckBudget(); err != nil {
+		return provider.Left{}, err
 	}
-	if !boundsDeliveries(ctx) {
-		return left, nil
-	}
-	return left, err
-}
-
-// boundsDeliveries reports whether deliveries keep to the session's budgets: none begins when one is used up, and one that
-// uses one up lets the session ask. Before, they were delivered without end.
-func boundsDeliveries(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, "bound-deliveries", workflow.DefaultVersion, 1) == 1
+	return h.runner().budgetLeft(), nil
 }
 
 // BeginTurn implements deliveryflow.Host.

@@ -69,11 +69,11 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		setUpdate(ctx, DiffUpdate, "what the session has changed in its checkout", r.checkOpen, r.diffCheckout),
 		message.Register(ctx, inbox, message.Kind[run.Decision, Taken]{
 			Name: ApprovalMessage, Form: `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`,
-			Check: func(d run.Decision) error { return r.s.CheckDecision(d) }, Parse: lineOf(r, run.ParseDecision), Take: r.takeDecision,
+			Check: func(d run.Decision) error { return r.s.CheckDecision(d) }, Parse: run.ParseDecision, Take: r.takeDecision,
 		}),
 		message.Register(ctx, inbox, message.Kind[run.Reply, Taken]{
 			Name: AnswerMessage, Form: `{"questionId":"...","text":"...","by":"..."}`,
-			Check: func(a run.Reply) error { return r.s.CheckReply(a) }, Parse: lineOf(r, run.ParseReply), Take: r.takeReply,
+			Check: func(a run.Reply) error { return r.s.CheckReply(a) }, Parse: run.ParseReply, Take: r.takeReply,
 		}),
 	)
 	served, _ := workflow.NewDisconnectedContext(ctx)
@@ -95,22 +95,6 @@ func setUpdate[M, R any](ctx workflow.Context, name, form string, check func(M) 
 	return workflow.SetUpdateHandlerWithOptions(ctx, name, take, workflow.UpdateHandlerOptions{Validator: check, Description: form})
 }
 
-// readsLines is the change by which a session reads decisions and answers of one line, as a run does. At the default
-// version it drops them.
-const readsLines = "session-reads-lines"
-
-var errLine = errors.New("the signal is a line of text: this session was begun by a worker that reads objects only")
-
-// lineOf returns parse for a session that reads lines.
-func lineOf[M any](r *runner, parse func(string) (M, error)) func(string) (M, error) {
-	return func(line string) (m M, err error) {
-		if workflow.GetVersion(r.ctx, readsLines, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-			return m, errLine
-		}
-		return parse(line)
-	}
-}
-
 // refuseSignal keeps why a signal is dropped, for the queries and the Web UI.
 func (r *runner) refuseSignal(ctx workflow.Context, name string, why error) {
 	r.log.Warn("signal dropped", "signal", name, "reason", why.Error())
@@ -126,35 +110,15 @@ func (r *runner) drainReports(ctx workflow.Context) {
 			return
 		}
 		switch {
-		case rep.Seated == nil:
-		case r.s.CountsOnce(*rep.Seated):
-			rep.Seated.Before = !countsUsageOnce(ctx)
-		case r.s.CountsAll(*rep.Seated):
-			rep.Seated.Before = !countsAllUsage(ctx)
-		}
-		switch {
 		case !r.applyEvent(ctx, rep):
 		case rep.Seated != nil:
 			r.attachSitting(ctx)
-		case rep.Ended != nil && r.s.OwesQuestion() && boundsDeliveries(ctx):
+		case rep.Ended != nil && r.s.OwesQuestion():
 			r.applyEvent(ctx, session.BudgetAsked{})
 		case rep.Sight != nil:
 			r.deliveries.TakeSight(ctx, sightOf(rep.Epoch, *rep.Sight))
 		}
 	}
-}
-
-// countsUsageOnce reports whether usage that the note on disk tells of counts exactly once. Before, a budget that a turn
-// had used up was charged again when the agent was resumed before the person answered, and a turn that was given up while
-// no process told of it was not counted.
-func countsUsageOnce(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, "count-usage-once", workflow.DefaultVersion, 1) == 1
-}
-
-// countsAllUsage reports whether usage counts that is told of a delivery when its turn is over, and of the earlier parts of
-// a turn when a later one may not have come to the agent. Before, it was lost.
-func countsAllUsage(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, "count-all-usage", workflow.DefaultVersion, 1) == 1
 }
 
 func (r *runner) taken(id string) Taken { return Taken{Session: r.s.Input.ID, ID: id} }

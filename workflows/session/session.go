@@ -164,7 +164,7 @@ func (r *runner) doStep(ctx workflow.Context) error {
 	case session.Close:
 		return r.retireSession(ctx)
 	case session.Rest, session.Pause:
-		if r.s.IsOverridden() && r.deliveries.HasNext() && deliversByOwnChoice(ctx) {
+		if r.s.IsOverridden() && r.deliveries.HasNext() { // a delivery gets the session's own choice
 			r.finishSitting(ctx)
 			return nil
 		}
@@ -206,12 +206,9 @@ func (r *runner) isLong(ctx workflow.Context) (long, most bool) {
 	return info.GetContinueAsNewSuggested() || n > maxEvents || info.GetCurrentHistorySize() > maxBytes, n > mostEvents
 }
 
-// runsOthers is the change by which every signal, and a cancellation, that has come is handled before the session
-// continues as new. At the default version one could be lost that came in the workflow task of the continuation.
-const runsOthers = "run-others-before-continue"
-
 // readyToContinue reports whether a new history can begin. A sitting cannot pass to a new execution, so
-// readyToContinue asks an idle one to end, or any sitting if must is set.
+// readyToContinue asks an idle one to end, or any sitting if must is set. Every signal, and a cancellation, that
+// has come is handled first, also one that comes in the workflow task of the continuation.
 func (r *runner) readyToContinue(ctx workflow.Context, must bool) bool {
 	if r.s.Sitting != nil {
 		idle := r.s.Sitting.Seated() && r.s.Turn == nil && len(r.s.Queue) == 0
@@ -224,11 +221,9 @@ func (r *runner) readyToContinue(ctx workflow.Context, must bool) bool {
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil || r.s.Sitting != nil {
 		return false
 	}
-	if workflow.GetVersion(ctx, runsOthers, workflow.DefaultVersion, 1) == 1 {
-		seen := r.version
-		if err := coroutine.RunOthers(ctx); err != nil || r.version != seen {
-			return false
-		}
+	seen := r.version
+	if err := coroutine.RunOthers(ctx); err != nil || r.version != seen {
+		return false
 	}
 	if r.awake {
 		r.applyEvent(ctx, session.WakeAsked{})

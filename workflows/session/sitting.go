@@ -35,9 +35,6 @@ func (r *runner) startSitting(ctx workflow.Context) {
 		r.drainReports(ctx)
 		e := endOf(epoch, res, err)
 		closed()
-		if t := r.s.Turn; t != nil && t.Delivery {
-			e.Before = !countsAllUsage(ctx)
-		}
 		r.detachSitting(e)
 		r.applyEvent(ctx, e)
 	})

@@ -31,7 +31,7 @@ func events(t *testing.T, text string) []run.Event {
 		}
 		out = append(out, e)
 	}
-	add(run.RunCreated{Input: in, Rules: run.LatestRules})
+	add(run.RunCreated{Input: in, Format: run.Format})
 	add(run.PhaseStarted{Role: run.Planner, Provider: "x"})
 	add(run.PhaseCompleted{Result: run.Planned})
 	add(run.PhaseStarted{Role: run.Developer, Provider: "claude"})
@@ -90,7 +90,7 @@ func TestWhatWasDecided(t *testing.T) {
 	proposal := func(summary string) run.Proposal {
 		return run.Proposal{Base: base, Summary: summary, Patch: run.Ref{Digest: run.DigestOf([]byte(summary))}}
 	}
-	add(run.RunCreated{Input: in, Rules: run.LatestRules})
+	add(run.RunCreated{Input: in, Format: run.Format})
 	add(run.PhaseStarted{Role: run.Planner, Provider: "x"})
 	add(run.PhaseCompleted{Result: run.Planned})
 	add(run.PhaseStarted{Role: run.Developer, Provider: "claude"})

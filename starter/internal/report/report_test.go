@@ -27,7 +27,7 @@ func newRun(t *testing.T, repository, developer string, began time.Time) *record
 		Providers: run.Providers{Planner: "planner", Developer: developer, Fixer: developer}, Checks: []string{"true"}, Policy: run.Always,
 	}
 	r := &recorder{T: t, s: run.New(in)}
-	r.at(began, run.RunCreated{Input: in, Rules: run.LatestRules})
+	r.at(began, run.RunCreated{Input: in, Format: run.Format})
 	r.add(run.PhaseStarted{Role: run.Planner, Provider: "planner"}, run.PhaseCompleted{Result: run.Planned, Usage: used(10, 1)})
 	return r
 }

@@ -23,7 +23,7 @@ func input() run.Input {
 		RunID: "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", Goal: "Total() must not lose cents.\nThe tests say what is right.",
 		Repository: run.Repository{Path: "/src/shop", Base: base},
 		Providers:  run.Providers{Planner: "replay:plans", Developer: "command:./agent.py", Fixer: "command:./agent.py"},
-		Checks:     []string{"go test ./...", "go vet ./..."}, Policy: run.Always,
+		Checks:     []string{"go test ./...", "go vet ./..."}, Policy: run.Always, NoBaseline: true,
 	}
 }
 
@@ -38,7 +38,7 @@ type tape struct {
 
 func record(t *testing.T, in run.Input) *tape {
 	r := &tape{t: t, s: run.New(in), now: time.Date(2026, 2, 14, 12, 0, 0, 0, time.UTC)}
-	r.add(run.RunCreated{Input: in, Branch: in.RunID.Branch()})
+	r.add(run.RunCreated{Input: in, Branch: in.RunID.Branch(), Format: run.Format})
 	return r
 }
 
@@ -74,7 +74,7 @@ func long(t *testing.T) *tape {
 	r.add(r.s.NewApproval())
 	r.add(run.ApprovalRejected{ApprovalID: r.approval(), By: "ada", Reason: "keep old.go"},
 		run.PhaseCompleted{Result: run.Rejected},
-		run.PhaseStarted{Role: run.Fixer, Provider: "command:./agent.py"},
+		run.PhaseStarted{Role: run.Fixer, Provider: "command:./agent.py", Uncounted: true},
 		run.PatchProduced{Proposal: proposal("Round, keep old.go", base)})
 	r.add(r.s.NewApproval())
 	r.add(run.ApprovalGranted{ApprovalID: r.approval(), By: "ada"},
@@ -273,14 +273,9 @@ func TestStoryFromTheMiddleHasNoInventedTimes(t *testing.T) {
 
 // What the checks say of the base commit stands before the plan, and beside what fails later.
 func TestStoryOfTheBaseline(t *testing.T) {
-	latest := func(in run.Input) *tape {
-		r := &tape{t: t, s: run.New(in), now: time.Date(2026, 2, 14, 12, 0, 0, 0, time.UTC)}
-		r.add(run.RunCreated{Input: in, Branch: in.RunID.Branch(), Rules: run.LatestRules})
-		return r
-	}
 	in := input()
-	in.Policy = run.Never
-	r := latest(in)
+	in.Policy, in.NoBaseline = run.Never, false
+	r := record(t, in)
 	problem := run.Problem{Code: run.CodeBaseline, Message: "go vet ./... cannot run: a program is missing (exit code 127)"}
 	r.add(run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Problem: &problem}})
 	_, q, _ := r.s.BaselineProblem()
@@ -298,14 +293,14 @@ func TestStoryOfTheBaseline(t *testing.T) {
 		}})
 	golden.Compare(t, "testdata/baseline.txt", tell(terminal.Style{}, r.events))
 
-	passes := latest(in)
+	passes := record(t, in)
 	passes.add(run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Passed: 2}})
 	if got := tell(terminal.Style{}, passes.events); !strings.Contains(got, "✓ all 2 checks pass already") {
 		t.Errorf("the story of checks that pass:\n%s", got)
 	}
 	off := input()
 	off.NoBaseline = true
-	if got := tell(terminal.Style{}, latest(off).events); !strings.Contains(got, "off: the checks do not run on the base commit") {
+	if got := tell(terminal.Style{}, record(t, off).events); !strings.Contains(got, "off: the checks do not run on the base commit") {
 		t.Errorf("the story of a run without:\n%s", got)
 	}
 }
