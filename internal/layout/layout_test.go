@@ -110,7 +110,13 @@ func floor(room string) int {
 // lead to a floor below.
 func upward(from, to string) bool {
 	f, t := room(from), room(to)
-	return t == "" || !slices.Contains(testRooms, f) && (slices.Contains(testRooms, t) || floor(f) < 0 || floor(t) <= floor(f))
+	return t == "" || !servesTests(from) && (servesTests(to) || floor(f) < 0 || floor(t) <= floor(f))
+}
+
+// servesTests reports whether a package serves tests alone: those of testRooms, and those named for what they test, such
+// as agenttest.
+func servesTests(path string) bool {
+	return slices.Contains(testRooms, room(path)) || strings.HasSuffix(path, "test")
 }
 
 func TestImportsGoOneWay(t *testing.T) {
@@ -120,7 +126,7 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 	for _, p := range list {
 		for _, to := range p.Imports {
-			if wrongWay(p.ImportPath, to) {
+			if wrongWay(p.ImportPath, to) || strings.HasPrefix(to, module) && servesTests(to) && !servesTests(p.ImportPath) {
 				t.Errorf("%s imports %s", p.ImportPath, to)
 			}
 		}
@@ -242,6 +248,7 @@ func TestTheRuleCatches(t *testing.T) {
 		{"internal/run", "internal/need", true},
 		{"internal/nobody", "internal/engine", false},
 		{"internal/temporaltest", "internal/need", false},
+		{"internal/agent/agenttest", "internal/need", false},
 		{"internal/unknown", "internal/run", true},
 		{"starter", "starter/internal/story", false},
 		{"starter", "worker", true},
