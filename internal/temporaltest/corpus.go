@@ -87,12 +87,12 @@ func hasWay(histories map[string]*history.History, way string) bool {
 	return false
 }
 
-// manyPrefixes is the number of prefixes of one history from which on the short form leaves some out. A long
+// manyPrefixes is the number of prefixes of one history that replay outside the nightly suite. A long
 // history repeats the same steps, and the time of all its prefixes grows with the square of its length.
 const manyPrefixes = 12
 
 // prefixesOf returns the history, cut off at the start of every workflow task, as a worker without a cache
-// gets it. Of a long history they are the first ones, the last ones and some between, unless the long form is wanted.
+// gets it. Outside the nightly suite, of a long history they are the first ones, the last ones and some between.
 func prefixesOf(h *history.History) []*history.History {
 	var all []*history.History
 	for i, e := range h.Events {

@@ -104,7 +104,7 @@ func TestAnEarlyBatchThatEndsIsShown(t *testing.T) {
 	}
 }
 
-// A batch that an older version took, and that does not fit beside the thread's name, is not queued.
+// An early batch that does not fit beside the thread's name is closed and shown, not queued.
 func TestAnEarlyBatchThatDoesNotFitIsShown(t *testing.T) {
 	p := newPlay(t, &town{threads: []thread{{status: "active", turn: "u-0"}}})
 	p.from.Early = []flow.Early{
