@@ -33,7 +33,7 @@ func (b builder) program(ctx context.Context) (string, error) {
 			"point %s at a built %s, or set TEMPORAL_ADDRESS to use a server that runs", ProgramVariable, programName)
 	}
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		return "", err
+		return "", fmt.Errorf("the engine is built once into the user's cache, which cannot be written: %w; fix: set XDG_CACHE_HOME to a directory that can", err)
 	}
 	lock, err := b.lock(ctx)
 	if err != nil {
