@@ -201,7 +201,9 @@ func TestTheCommandThatIsRefused(t *testing.T) {
 		{"a torn note of the server", newest, func(_, db string) error {
 			return errors.Join(wroteDB(db, ""), os.WriteFile(filepath.Join(db+".temporal", "temporal.db"), nil, 0o600))
 		}, []string{"written by Temporal server", "does not say"}},
-		{"a directory that others read", newest, func(_, db string) error { return os.Mkdir(db+".temporal", 0o755) }, []string{"can be read by other users", "--db"}},
+		{"a directory that others read", newest, func(_, db string) error {
+			return errors.Join(os.Mkdir(db+".temporal", 0o755), os.Chmod(db+".temporal", 0o755))
+		}, []string{"can be read by other users", "--db"}},
 		{"a link in its place", newest, func(notes, db string) error { return os.Symlink(notes, db+".temporal") }, []string{"is a link"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 func TestEngineOutlivesTheThreadThatAskedForIt(t *testing.T) {
@@ -60,6 +61,7 @@ func onEndingThread(f func()) {
 }
 
 func TestEngineTalksOnLoopbackOnly(t *testing.T) {
+	need.Root(t)
 	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	dial(t, e)

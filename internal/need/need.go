@@ -76,6 +76,14 @@ func Sandbox(t testing.TB) {
 	Program(t, "bwrap")
 }
 
+// Root skips a test that acts as another user, or looks into a process that is closed to its own.
+func Root(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		missing(t, "needs the superuser")
+	}
+}
+
 // Program returns the path of a program on PATH.
 func Program(t testing.TB, name string) string {
 	t.Helper()

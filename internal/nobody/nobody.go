@@ -5,6 +5,7 @@ package nobody
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,14 +97,14 @@ func environ(dir string) []string {
 	return append(env, "HOME="+dir, "TMPDIR="+dir, "USER=nobody")
 }
 
-// lend puts a copy of a file into dir, as a hard link where possible.
+// lend puts a copy of a file into dir that every user can run, as a hard link where possible.
 func lend(t *testing.T, dir, path string) string {
 	t.Helper()
 	to := filepath.Join(dir, filepath.Base(path))
-	if os.Link(path, to) == nil {
+	if info, err := os.Stat(path); err == nil && info.Mode()&0o005 == 0o005 && os.Link(path, to) == nil {
 		return to
 	}
-	if err := copyFile(to, path); err != nil {
+	if err := errors.Join(copyFile(to, path), os.Chmod(to, 0o755)); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
 	return to

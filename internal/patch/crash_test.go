@@ -25,6 +25,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	syscall.Umask(0o022) // of which the corpus was made
 	if dir := os.Getenv(crashDir); dir != "" {
 		if err := crash(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -64,6 +65,7 @@ func TestAPipeThatStaysOpenHoldsNothingUp(t *testing.T) {
 }
 
 func TestAFloodOfAnotherHoldsNothingUp(t *testing.T) {
+	need.Root(t)
 	over := make(chan error, 1)
 	started := func(pid int) {
 		held := holdOutput(t, pid)

@@ -95,6 +95,7 @@ func TestChanges(t *testing.T) {
 			t.Parallel()
 			spec := apart(t, r)
 			s := makeAt(t, spec)
+			t.Cleanup(func() { _ = os.Chmod(filepath.Join(s.WorkDir(), "lib/a"), 0o755) }) // else it cannot be removed
 			tt.do(t, s)
 			for range 2 {
 				wantApplied(t, s, spec, tt.want)
