@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/session"
@@ -38,7 +40,8 @@ func (l *sessionLooks) next(ctx context.Context, away func(error)) (session.Snap
 		}
 		l.began = true
 		snap, err := l.s.State(ctx, l.s.id)
-		if !isAway(err) {
+		_, canceled := errors.AsType[*serviceerror.Canceled](err) // an engine that stops cancels the calls that it answers
+		if !isAway(err) && !(canceled && ctx.Err() == nil) {
 			return snap, err
 		}
 		away(err)

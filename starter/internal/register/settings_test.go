@@ -72,6 +72,8 @@ func TestWhatIsAddedCanBeTakenOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settingsIn(t, text)
+			before, err := os.Stat(s.Path)
+			must(t, err)
 			install(t, s, program)
 			if !strings.Contains(read(t, s), "# ratchet") {
 				t.Fatal("nothing was added")
@@ -91,8 +93,8 @@ func TestWhatIsAddedCanBeTakenOut(t *testing.T) {
 			if c := remove(t, s); !c.None {
 				t.Error("there is more to take out")
 			}
-			if info, err := os.Stat(s.Path); err != nil || info.Mode().Perm() != 0o644 {
-				t.Errorf("%v, %v", info, err)
+			if info, err := os.Stat(s.Path); err != nil || info.Mode() != before.Mode() {
+				t.Errorf("got mode %v, %v, want %v as before", info.Mode(), err, before.Mode())
 			}
 		})
 	}
