@@ -429,7 +429,7 @@ func testFollowOnTerminal(b bench) {
 	var out captured.Output
 	c := newCLI(console{
 		args: []string{"run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes, "--runs-dir", b.runsDir},
-		in:   in, out: &out, err: &out, environ: append(os.Environ(), "TERM=xterm", "NO_COLOR="), now: time.Now, interactive: true, screen: true,
+		in:   in, out: &out, err: &out, environ: append([]string{"TERM=xterm", "NO_COLOR="}, os.Environ()...), now: time.Now, interactive: true, screen: true,
 	})
 	go typist(b.T, &out, w, []string{"y", "y"})
 	if code := c.main(b.Context()); code != 0 {
