@@ -25,6 +25,7 @@ var asked = map[string]string{
 }
 
 func TestTheOptionIsPickedByItsKind(t *testing.T) {
+	t.Parallel()
 	save := `{"sessionId":"s1","toolCall":{"toolCallId":"c1"},"options":[{"optionId":"save","name":"Allow for all future sessions","kind":"allow_always"},{"optionId":"yes","name":"Allow","kind":"allow_once"},{"optionId":"never","name":"Never","kind":"reject_always"}]}`
 	tests := map[string]struct {
 		agent, ask string
@@ -39,6 +40,7 @@ func TestTheOptionIsPickedByItsKind(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, l := newBench(t, tt.agent).start()
 			for verdict, want := range tt.picked {
 				l.Send(script(ask(tt.ask), ends("end_turn")))
@@ -206,7 +208,7 @@ func TestAFloodOfRequestsIsDenied(t *testing.T) {
 	}
 }
 
-// The agent reads no answer and asks on: its requests are read no further.
+// The agent reads no answer and asks on: its requests are read no further. It counts goroutines, so it runs alone.
 func TestAnAgentThatReadsNoAnswersIsReadNoFurther(t *testing.T) {
 	const flood = 5000
 	var asks strings.Builder

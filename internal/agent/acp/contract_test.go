@@ -12,6 +12,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	runSuite(t, agenttest.Subject{
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 			adapter := acp.New(acp.Config{
@@ -30,6 +31,7 @@ func TestContract(t *testing.T) {
 func runSuite(t *testing.T, subject agenttest.Subject) {
 	agenttest.Run(t, subject)
 	t.Run("a session that only reads", func(t *testing.T) {
+		t.Parallel()
 		adapter, o := subject.New(t, fakemodel.Start(t))
 		o.Sandbox, o.Log = agent.ReadOnly, t.Output()
 		s, err := adapter.Start(t.Context(), o)

@@ -26,6 +26,7 @@ func TestTheEnvironmentIsTheListedNames(t *testing.T) {
 }
 
 func TestOpencodeIsToAsk(t *testing.T) {
+	t.Parallel()
 	lax := `OPENCODE_PERMISSION={"*":"allow"}`
 	tests := map[string]struct {
 		options agent.Options
@@ -38,6 +39,7 @@ func TestOpencodeIsToAsk(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := environment(t, []string{lax}, tt.options)
 			if slices.Contains(got, lax) != tt.lax {
 				t.Errorf("got %q", got)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestWhatKeepsASessionFromStarting(t *testing.T) {
+	t.Parallel()
 	none := `{"code":-32603,"message":"Internal error: OpenCode service failure","data":{"service":"session"}}`
 	tests := map[string]struct {
 		agent, resume string
@@ -36,6 +37,7 @@ func TestWhatKeepsASessionFromStarting(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, tt.agent)
 			b.options.Resume = tt.resume
 			if tt.method != "" {
@@ -113,6 +115,7 @@ func TestTheHistoryIsNotToldAgain(t *testing.T) {
 }
 
 func TestModelAndModeAreChosen(t *testing.T) {
+	t.Parallel()
 	choose := func(model, mode string) agent.Choice { return agent.Choice{Model: model, Mode: mode} }
 	tests := map[string]struct {
 		agent   string
@@ -136,6 +139,7 @@ func TestModelAndModeAreChosen(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, tt.agent)
 			b.options.Sandbox, b.options.Sticky = tt.sandbox, tt.choice
 			b.start()

@@ -16,6 +16,7 @@ func use(id, tool, input string) agent.Event {
 
 // Frames as the agents sent them, shortened.
 func TestACallIsToldOnceAndHasOneResult(t *testing.T) {
+	t.Parallel()
 	shown := `{"title":"touch ga.txt","kind":"execute","content":[{"type":"content","content":{"type":"text","text":"[current working directory /w] (make a)"}}]}`
 	tests := map[string]struct {
 		agent   string
@@ -66,6 +67,7 @@ func TestACallIsToldOnceAndHasOneResult(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, l := newBench(t, tt.agent).start()
 			l.Send(script(append(tt.steps, ends("end_turn"))...))
 			if tt.verdict != "" {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestHowATurnEnds(t *testing.T) {
+	t.Parallel()
 	failing := func(e string) []step { return []step{{Error: json.RawMessage(e)}} }
 	deny := agent.PermissionDecision{CallID: "c1", Verdict: agent.Deny}
 	tests := map[string]struct {
@@ -45,6 +46,7 @@ func TestHowATurnEnds(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, l := newBench(t, tt.agent).start()
 			l.Send(script(tt.steps...))
 			if tt.decide != nil {
@@ -69,6 +71,7 @@ func TestHowATurnEnds(t *testing.T) {
 }
 
 func TestTheLastMessageOfATurn(t *testing.T) {
+	t.Parallel()
 	call := update(`{"sessionUpdate":"tool_call","toolCallId":"c1","kind":"read","status":"completed"}`)
 	tests := map[string]struct {
 		agent      string
@@ -88,6 +91,7 @@ func TestTheLastMessageOfATurn(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, l := newBench(t, tt.agent).start()
 			turn, events := l.Turn(script(append(tt.steps, ends("end_turn"))...))
 			if said := agenttest.Said(events); turn.Text != tt.text || said != tt.said {

@@ -16,6 +16,7 @@ func cost(amount float64, currency string) step {
 }
 
 func TestTheCostOfATurnIsADifference(t *testing.T) {
+	t.Parallel()
 	micros := func(m run.Micros) *run.Micros { return &m }
 	free := update(`{"sessionUpdate":"usage_update","used":1000,"size":200000}`)
 	tests := map[string]struct {
@@ -53,6 +54,7 @@ func TestTheCostOfATurnIsADifference(t *testing.T) {
 }
 
 func TestTheTokensOfATurn(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		answer string
 		want   agent.Tokens
@@ -66,6 +68,7 @@ func TestTheTokensOfATurn(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, l := newBench(t, "plain").start()
 			if turn, _ := l.Turn(script(step{Answer: json.RawMessage(tt.answer)})); turn.Tokens != tt.want {
 				t.Errorf("got %+v", turn.Tokens)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestWhatEndsASession(t *testing.T) {
+	t.Parallel()
 	code := 3
 	tests := map[string]struct {
 		last step
@@ -24,6 +25,7 @@ func TestWhatEndsASession(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, l := newBench(t, "plain").start()
 			l.Send(script(chunk("m1", "last words"), ask(asked["opencode"]), tt.last))
 			p := agenttest.Next[agent.Permission](l)
@@ -85,6 +87,7 @@ func TestLinesThatMeanNothingArePassedOver(t *testing.T) {
 }
 
 func TestALineAsLongAsItMayBe(t *testing.T) {
+	t.Parallel()
 	_, l := newBench(t, "plain").start()
 	const size = 10 << 20
 	turn, _ := l.Turn(script(step{Line: size}, ends("end_turn")))

@@ -35,6 +35,7 @@ func answers(t *testing.T, f fake) []string {
 
 // TestAnswers is the table of docs/contracts/claude-code.md, 6.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	tests := map[agent.PermissionVerdict]struct{ reason, want string }{
 		agent.Allow:        {want: `{"behavior":"allow","updatedInput":{"file_path":"/w/a.txt","content":"A <&> é"}}`},
 		agent.AllowSession: {want: `{"behavior":"allow","updatedInput":{"file_path":"/w/a.txt","content":"A <&> é"}}`},
@@ -43,6 +44,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for verdict, tt := range tests {
 		t.Run(string(verdict), func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{Turns: [][]string{{initLine, ask(1, writeAsk), "await", resultLine}}})
 			s := f.start(t, agent.Options{})
 			if err := s.Send(t.Context(), "go"); err != nil {
@@ -79,6 +81,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestWhatIsAsked(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		ask  string
 		want agent.Permission
@@ -99,6 +102,7 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{Turns: [][]string{{initLine, ask(1, tt.ask), "await", resultLine}}})
 			s := f.start(t, agent.Options{})
 			if err := s.Send(t.Context(), "go"); err != nil {
@@ -122,6 +126,7 @@ func TestWhatIsAsked(t *testing.T) {
 
 // TestWhatASessionAllows asks twice: the first call is allowed for the session.
 func TestWhatASessionAllows(t *testing.T) {
+	t.Parallel()
 	rules := func(rules string) string {
 		return `"tool_name":"Bash","input":{},"permission_suggestions":[{"type":"addRules","behavior":"allow","rules":[` + rules + `]}],"decision_reason_type":"subcommandResults"`
 	}
@@ -160,6 +165,7 @@ func TestWhatASessionAllows(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{Turns: [][]string{{initLine, ask(1, tt.first), "await", resultLine}, {initLine, ask(2, tt.second), "await", resultLine}}})
 			s := f.start(t, agent.Options{})
 			if err := s.Send(t.Context(), "go"); err != nil {

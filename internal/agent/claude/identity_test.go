@@ -17,6 +17,7 @@ import (
 
 // TestIds is the table of docs/contracts/agent.md, 1, and docs/contracts/claude-code.md, 8.
 func TestIds(t *testing.T) {
+	t.Parallel()
 	target, minted, other := uuid.NewString(), uuid.NewString(), uuid.NewString()
 	named := func(id string) string { return strings.Replace(initLine, "@ID@", id, 1) }
 	failed := `{"type":"result","is_error":true,"result":"no"}`
@@ -39,6 +40,7 @@ func TestIds(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{Turns: tt.turns})
 			s := f.start(t, agent.Options{Resume: tt.resume})
 			first := s.ID()
@@ -67,6 +69,7 @@ func TestIds(t *testing.T) {
 }
 
 func TestTheSessionIsUnknown(t *testing.T) {
+	t.Parallel()
 	id := uuid.NewString()
 	const said = "No conversation found with session ID: x"
 	result := `{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["` + said + `"]}`
@@ -135,6 +138,7 @@ func TestSessionThatNeverHeardItsTask(t *testing.T) {
 // An agent can write where its transcripts lie: what it puts there instead must
 // neither hold up the next start nor fill the memory.
 func TestATranscriptThatIsNone(t *testing.T) {
+	t.Parallel()
 	id := uuid.NewString()
 	for name, plant := range map[string]func(projects string) error{
 		"a pipe": func(p string) error {
@@ -152,6 +156,7 @@ func TestATranscriptThatIsNone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{})
 			if err := plant(filepath.Join(f.home, ".claude", "projects")); err != nil {
 				t.Fatal(err)

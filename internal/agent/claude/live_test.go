@@ -27,6 +27,7 @@ import (
 const fakeLive = "FAKE_CLAUDE_LIVE"
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

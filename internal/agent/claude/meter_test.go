@@ -17,6 +17,7 @@ const (
 
 // TestCost reads the price of each turn from a count that runs on (docs/contracts/claude-code.md, 10).
 func TestCost(t *testing.T) {
+	t.Parallel()
 	total := func(dollars string) string { return `"total_cost_usd":` + dollars }
 	since := func(main, side string) string {
 		return `"model_usage_since_last_result":{"` + main45 + `":{"costUSD":` + main + `},"haiku":{"costUSD":` + side + `}}`
@@ -83,6 +84,7 @@ func TestTheWindowIsThatOfTheSessionsModel(t *testing.T) {
 
 // TestBudget is the table of docs/contracts/agent.md, 4.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	said := func(input, output int) string {
 		return fmt.Sprintf(`{"type":"assistant","message":{"id":"m","content":[],"usage":{"input_tokens":%d,"cache_creation_input_tokens":20,"cache_read_input_tokens":80,"output_tokens":%d}}}`, input-100, output)
 	}
@@ -109,6 +111,7 @@ func TestBudget(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newFake(t, script{Turns: [][]string{append([]string{initLine}, tt.frames...)}}).start(t, agent.Options{MaxOutputTokens: tt.max})
 			prompt := "go"
 			if len(tt.frames) == 1 {

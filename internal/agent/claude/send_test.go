@@ -14,6 +14,7 @@ import (
 // a pipe holds must not hang with it past ctx: package session sends from the
 // goroutine that a cancellation and a timeout have to end.
 func TestSendEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, script{Start: []string{greetingFrame, "until never"}})
 	s := f.start(t, agent.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

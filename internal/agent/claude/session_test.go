@@ -15,6 +15,7 @@ import (
 )
 
 func TestWhatIsSent(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct{ text, want string }{
 		"a text":                  {"hello", "hello"},
 		"several lines":           {"a\nb\r\nc\u2028d", "a\nb\r\nc\u2028d"},
@@ -31,6 +32,7 @@ func TestWhatIsSent(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{Turns: [][]string{plain}})
 			turn(t, f.start(t, agent.Options{}), tt.text)
 			given := f.given(t)

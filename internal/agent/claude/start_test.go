@@ -23,6 +23,7 @@ func adapter(f fake, environ ...string) agent.Adapter { return claude.New(f.conf
 
 // TestArguments is docs/contracts/claude-code.md, 3, with the sandboxes of docs/contracts/claude-code.md, 11.
 func TestArguments(t *testing.T) {
+	t.Parallel()
 	id := uuid.NewString()
 	base := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio", "--replay-user-messages"}
 	never := []string{
@@ -68,6 +69,7 @@ func TestArguments(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{})
 			s := f.start(t, tt.o)
 			want := slices.Concat(base, slices.Concat(tt.want...))

@@ -68,6 +68,7 @@ func TestATurnWithATool(t *testing.T) {
 
 // TestHowResultsEnd is the table of docs/contracts/claude-code.md, 5, both versions.
 func TestHowResultsEnd(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		result string
 		want   agent.TurnStatus
@@ -86,6 +87,7 @@ func TestHowResultsEnd(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newFake(t, script{Turns: [][]string{{initLine, helloLine, `{"type":"result",` + tt.result + `}`}, plain}}).start(t, agent.Options{})
 			got, _ := turn(t, s, "go")
 			if got.Status != tt.want || got.Text != "hello" || got.Tokens.Input != 1000 {
@@ -103,6 +105,7 @@ func TestHowResultsEnd(t *testing.T) {
 
 // TestErrors is the table of docs/contracts/claude-code.md, 9, and what public reports add to it.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	later := time.Now().Add(time.Hour).Unix()
 	rejected := fmt.Sprintf(`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":%d,"rateLimitType":"five_hour"}}`, later)
 	tests := map[string]struct {
@@ -145,6 +148,7 @@ func TestErrors(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			lines := []string{initLine, tt.before}
 			if tt.word != "" {
 				lines = append(lines, `{"type":"assistant","message":{"id":"e","model":"<synthetic>","content":[{"type":"text","text":"API Error"}]},"error":"`+tt.word+`"}`)

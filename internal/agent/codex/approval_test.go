@@ -209,6 +209,7 @@ func TestARequestKeepsTheTypeOfItsID(t *testing.T) {
 }
 
 func TestWhatNobodyCanDecideIsRefusedInItsOwnShape(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct{ method, params, result, refusal string }{
 		"a command without a call":        {method: "item/commandExecution/requestApproval", params: `{"command":"ls"}`, result: `{"decision":"decline"}`},
 		"a patch without a call":          {method: "item/fileChange/requestApproval", params: `{}`, result: `{"decision":"decline"}`},
@@ -225,6 +226,7 @@ func TestWhatNobodyCanDecideIsRefusedInItsOwnShape(t *testing.T) {
 		"what is unknown":                 {method: "item/newfangled/requestApproval", params: `{"itemId":"c"}`, refusal: "not served"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, l := playing(t, func(p *peer) {
 				p.begin()
 				p.say(`{"id":"r","method":"` + tt.method + `","params":` + tt.params + `}`)

@@ -153,6 +153,7 @@ func TestADeliverySteersTheActiveTurn(t *testing.T) {
 
 // The refusals of docs/contracts/codex.md, 5. Each request is sent once.
 func TestRefusalsOfADelivery(t *testing.T) {
+	t.Parallel()
 	const compact = `"data":{"message":"x","codexErrorInfo":{"activeTurnNotSteerable":{"turnKind":"compact"}}},`
 	for text, want := range map[string]delivery.Refusal{
 		`{"code":-32600,"message":"expected active turn id ` + "`X` but found `U`" + `"}`:                                           delivery.Benign,
@@ -172,6 +173,7 @@ func TestRefusalsOfADelivery(t *testing.T) {
 	} {
 		for _, d := range []agent.Delivery{idleDelivery, {Text: "result", Marker: "marker-1", Expected: "a person's turn"}} {
 			t.Run(fmt.Sprint(want, " ", d.Expected != "", " ", text), func(t *testing.T) {
+				t.Parallel()
 				s, l := playing(t, func(p *peer) {
 					if d.Expected != "" {
 						p.started(d.Expected)
@@ -275,6 +277,7 @@ func TestWhatIsNeverSent(t *testing.T) {
 
 // What these answers leave open is no refusal, and nothing is sent again.
 func TestWhatNobodyKnowsOfADelivery(t *testing.T) {
+	t.Parallel()
 	for name, reply := range map[string]func(p *peer, f frame, stop context.CancelFunc){
 		"no turn":              func(p *peer, f frame, _ context.CancelFunc) { p.answer(f, `{}`) },
 		"an empty turn":        func(p *peer, f frame, _ context.CancelFunc) { p.answer(f, `{"turn":{"id":""},"turnId":""}`) },
@@ -288,6 +291,7 @@ func TestWhatNobodyKnowsOfADelivery(t *testing.T) {
 	} {
 		for _, d := range []agent.Delivery{idleDelivery, steerDelivery} {
 			t.Run(fmt.Sprint(name, " ", d.Expected != ""), func(t *testing.T) {
+				t.Parallel()
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				s, l := playing(t, func(p *peer) {

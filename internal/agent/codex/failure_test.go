@@ -12,6 +12,7 @@ import (
 )
 
 func TestWhyATurnFailed(t *testing.T) {
+	t.Parallel()
 	const body = `"{\"error\":{\"code\":\"invalid_request_error\",\"message\":\"never heard of it\",\"type\":\"invalid_request_error\"}}"`
 	for name, tt := range map[string]struct {
 		message, info string
@@ -46,6 +47,7 @@ func TestWhyATurnFailed(t *testing.T) {
 		"a long story":                {`"` + strings.Repeat("long ", 1000) + `"`, `"badRequest"`, failure.BadRequest, false, "long"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			problem := `{"message":` + tt.message + `,"codexErrorInfo":` + tt.info + `,"additionalDetails":null}`
 			s, l := playing(t, func(p *peer) {
 				p.begin()

@@ -10,6 +10,7 @@ import (
 )
 
 func TestItems(t *testing.T) {
+	t.Parallel()
 	const change = `"changes":[{"path":"/w/a","kind":{"type":"add"},"diff":"x\n"}]`
 	for name, tt := range map[string]struct {
 		started, completed string
@@ -84,6 +85,7 @@ func TestItems(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, l := playing(t, func(p *peer) {
 				p.begin()
 				if tt.started != "" {
@@ -137,6 +139,7 @@ func TestWhatHasNoBetterEventIsRaw(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		frame string
 		want  string

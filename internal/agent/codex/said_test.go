@@ -17,6 +17,7 @@ func (p *peer) delta(item, piece string) {
 }
 
 func TestTextIsToldOnce(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		pieces []string
 		whole  string
@@ -31,6 +32,7 @@ func TestTextIsToldOnce(t *testing.T) {
 		"more than the whole":         {[]string{"abc"}, "ab", []string{"abc", "ab"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, l := playing(t, func(p *peer) {
 				p.begin()
 				for _, piece := range tt.pieces {

@@ -179,6 +179,7 @@ func TestTheRepositorysInstructions(t *testing.T) {
 }
 
 func TestResumes(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		answer string
 		id     string
@@ -198,6 +199,7 @@ func TestResumes(t *testing.T) {
 		"trouble inside":          {`"error":{"code":-32603,"message":"oh"}`, "", nil, failure.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := serve(t, func(p *peer) {
 				p.answer(p.expect("initialize"), `{}`)
 				p.expect("initialized")

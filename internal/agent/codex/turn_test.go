@@ -11,6 +11,7 @@ import (
 )
 
 func TestHowATurnEnds(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		status, more string
 		want         agent.TurnStatus
@@ -28,6 +29,7 @@ func TestHowATurnEnds(t *testing.T) {
 		"still in progress":      {"inProgress", "", agent.Failed, failure.Unknown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, l := playing(t, func(p *peer) {
 				p.begin()
 				p.finish(tt.status, tt.more)
@@ -45,6 +47,7 @@ func TestHowATurnEnds(t *testing.T) {
 }
 
 func TestWhoseTurnItIs(t *testing.T) {
+	t.Parallel()
 	started := func(p *peer, turn string) {
 		p.say(`{"method":"turn/started","params":{"threadId":"`+thread+`","turn":{"id":%s,"status":"inProgress"}}}`, turn)
 	}
@@ -117,6 +120,7 @@ func TestWhoseTurnItIs(t *testing.T) {
 		}, agent.Failed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, l := playing(t, func(p *peer) { tt.play(p, p.expect("turn/start")) })
 			turn, events := l.Turn("go")
 			if turn.Status != tt.status || agenttest.Said(events) != tt.text {

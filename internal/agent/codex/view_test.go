@@ -57,6 +57,7 @@ const (
 
 // The derivation of docs/contracts/delivery.md, 6, by what a client tells and what a read shows.
 func TestTheViewOfTheActiveTurn(t *testing.T) {
+	t.Parallel()
 	running := func(more ...string) func(*peer) {
 		return func(p *peer) {
 			p.status("active")
@@ -133,6 +134,7 @@ func TestTheViewOfTheActiveTurn(t *testing.T) {
 		}, active, `{"id":"the second","rootTurnId":"the second","status":"inProgress","items":[]}`, delivery.LowRisk, delivery.RegularTurn, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := serve(t, func(p *peer) {
 				p.greetAs(tc.bounds)
 				tc.told(p)

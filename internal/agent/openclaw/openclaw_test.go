@@ -15,6 +15,7 @@ import (
 )
 
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	agenttest.Run(t, agenttest.Subject{Touch: touch, New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 		g := startGateway(t, model)
 		return openclaw.New(g.config()), g.options(t)

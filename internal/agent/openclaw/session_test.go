@@ -118,6 +118,7 @@ func TestNoSession(t *testing.T) {
 }
 
 func TestLostConnection(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		tickMs int
 		play   func(*job)
@@ -144,6 +145,7 @@ func TestLostConnection(t *testing.T) {
 		}, "no frame"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := startGateway(t, nil)
 			g.tickMs, g.play = test.tickMs, test.play
 			s, l := g.start(t, g.options(t))
@@ -166,6 +168,7 @@ func TestLostConnection(t *testing.T) {
 }
 
 func TestTicksKeepAConnection(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t, nil)
 	g.tickMs = 200
 	g.play = func(r *job) {

@@ -122,6 +122,7 @@ func decider(t *testing.T, f fake, s agent.Session, id string) string {
 // TestWhatASessionAllows has a first call that is allowed for the session, and
 // a second one.
 func TestWhatASessionAllows(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		tool, first   string
 		other, second string
@@ -148,6 +149,7 @@ func TestWhatASessionAllows(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{Turns: [][]string{asking(question(tt.tool, "c1", tt.first), question(tt.other, "c2", tt.second))}})
 			s := f.start(t, agent.Options{})
 			send(t, s, "go")
@@ -170,6 +172,7 @@ func TestWhatASessionAllows(t *testing.T) {
 }
 
 func TestWhatIsAsked(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 300)
 	for name, tt := range map[string]struct {
 		tool, input string
@@ -202,6 +205,7 @@ func TestWhatIsAsked(t *testing.T) {
 }
 
 func TestDecisions(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		d      agent.PermissionDecision
 		want   string
@@ -251,6 +255,7 @@ func TestAnUnknownVerdict(t *testing.T) {
 // TestTwoCallsUnderOneID are two questions all the same, as is one without an
 // id.
 func TestTwoCallsUnderOneID(t *testing.T) {
+	t.Parallel()
 	again := strings.Replace(question("bash", "c1", command("b")), `"ask-c1"`, `"ask-2"`, 1)
 	none := strings.Replace(question("bash", "", command("c")), `"ask-"`, `"ask-3"`, 1)
 	f := newFake(t, script{Turns: [][]string{{acceptLine, beginLine, question("bash", "c1", command("a")), again, none, "until never"}}})

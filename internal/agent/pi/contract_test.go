@@ -31,10 +31,16 @@ const fakeLive = "FAKE_PI_LIVE"
 // settled.
 const fakeOld = "FAKE_PI_OLD"
 
-func TestContract(t *testing.T) { runContract(t) }
+func TestContract(t *testing.T) {
+	t.Parallel()
+	runContract(t)
+}
 
 // Finding H2. Without rests in take.go no turn ends.
-func TestContractOfAPiThatDoesNotTellThatItHasSettled(t *testing.T) { runContract(t, fakeOld+"=1") }
+func TestContractOfAPiThatDoesNotTellThatItHasSettled(t *testing.T) {
+	t.Parallel()
+	runContract(t, fakeOld+"=1")
+}
 
 func runContract(t *testing.T, environ ...string) {
 	self, err := os.Executable()

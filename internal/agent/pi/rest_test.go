@@ -11,6 +11,7 @@ import (
 // Finding H2. A pi before 0.80.4 ends a run, and what comes after it is told by
 // other frames than agent_settled.
 func TestAPiThatDoesNotTellThatItHasSettled(t *testing.T) {
+	t.Parallel()
 	const (
 		retry, retried      = `{"type":"auto_retry_start","attempt":1}`, `{"type":"auto_retry_end"}`
 		shortens, shortened = `{"type":"compaction_start"}`, `{"type":"compaction_end","result":{}}`
@@ -32,6 +33,7 @@ func TestAPiThatDoesNotTellThatItHasSettled(t *testing.T) {
 		"it works for longer than asked":  {3, []string{ended("one", "stop", ""), endLine}, agent.Completed, "one"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			frames := append([]string{acceptLine, beginLine}, tt.frames...)
 			s := newFake(t, script{Busy: tt.busy, Turns: [][]string{frames, frames}}).start(t, agent.Options{})
 			for range 2 - min(tt.busy, 1) {

@@ -20,6 +20,7 @@ func stateOf(id, file string, messages string) string {
 }
 
 func TestAResume(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		state string
 		saved string // the session's file; empty for none
@@ -43,6 +44,7 @@ func TestAResume(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "s.jsonl")
 			if tt.saved != "" {
 				put(t, file, tt.saved)
@@ -70,6 +72,7 @@ func TestAResume(t *testing.T) {
 // An agent can write where its sessions lie: what it puts there instead must
 // neither hold up the next start nor fill the memory.
 func TestASavedSessionThatIsNone(t *testing.T) {
+	t.Parallel()
 	for name, plant := range map[string]func(file string) error{
 		"a pipe":                func(file string) error { return unix.Mkfifo(file, 0o600) },
 		"a device":              func(file string) error { return os.Symlink("/dev/zero", file) },
@@ -79,6 +82,7 @@ func TestASavedSessionThatIsNone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "s.jsonl")
 			if err := plant(file); err != nil {
 				t.Fatal(err)

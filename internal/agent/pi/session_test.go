@@ -225,6 +225,7 @@ func TestAPiThatEndsWithItsTurn(t *testing.T) {
 }
 
 func TestALineThatIsTooLong(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, script{Turns: [][]string{{acceptLine, "flood"}}})
 	s := f.start(t, agent.Options{})
 	send(t, s, "go")

@@ -41,6 +41,7 @@ func (f fake) asked(t *testing.T) (words []string) {
 }
 
 func TestSteer(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name    string
 		script  script
@@ -61,6 +62,7 @@ func TestSteer(t *testing.T) {
 			"", "prompt go|steer and this|clear_queue", "one", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, row.script)
 			s := f.start(t, agent.Options{})
 			send(t, s, "go")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestEveryReadOfTheThreadGetsItsAnswer(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, script{Turns: [][]string{{"gather 2"}}})
 	s := f.start(t, agent.Options{})
 	send(t, s, "hi")

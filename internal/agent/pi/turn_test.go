@@ -74,6 +74,7 @@ func TestWhatIsSaid(t *testing.T) {
 }
 
 func TestHowATurnEnds(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		frames []string
 		want   agent.TurnStatus
@@ -98,6 +99,7 @@ func TestHowATurnEnds(t *testing.T) {
 		"with two answers to the last call": {slices.Concat(plain, []string{`{"id":"stats-1","type":"response","success":true,"data":{}}`}), agent.Completed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFake(t, script{Turns: [][]string{tt.frames, plain}})
 			s := f.start(t, agent.Options{})
 			got, _ := turn(t, s, "go")
@@ -114,6 +116,7 @@ func TestHowATurnEnds(t *testing.T) {
 // TestTheEndDoesNotDependOnFigures has a pi that does not answer, one that
 // cannot say, and one that knows of no such command.
 func TestTheEndDoesNotDependOnFigures(t *testing.T) {
+	t.Parallel()
 	for answer, want := range map[string]agent.Context{
 		"none": {Used: 1420, Total: 200000},
 		`{"contextUsage":{"tokens":null,"contextWindow":100000,"percent":null}}`: {Total: 100000},
