@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/api/history/v1"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -26,6 +27,7 @@ func TestReplay(t *testing.T) {
 // TestReplayFreshRuns plays every path on a real engine and replays it at
 // once. Without the cache the worker replays it at every task, too.
 func TestReplayFreshRuns(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	corpus.ReplayFresh(t, playAll(t))
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
 )
 
@@ -165,6 +166,7 @@ func TestTheCommandServes(t *testing.T) {
 }
 
 func TestTheCommandDiesWithItsParent(t *testing.T) {
+	need.Suite(t, need.CI)
 	putCommand(t, newest)
 	db := newDB(t)
 	cmd := exec.Command(os.Args[0])
@@ -185,6 +187,7 @@ func TestTheCommandDiesWithItsParent(t *testing.T) {
 }
 
 func TestTheCommandThatIsRefused(t *testing.T) {
+	need.Suite(t, need.CI)
 	for _, tt := range []struct {
 		name, version string
 		prepare       func(notes, db string) error

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // packed is an entry of a pack that a test writes byte by byte.
@@ -69,6 +70,7 @@ func writePack(t *testing.T, r git.Repo, objects ...packed) {
 
 // What is in no bound is read by git, or not at all.
 func TestPacksAreReadInBounds(t *testing.T) {
+	need.Suite(t, need.CI)
 	zero := git.ID(strings.Repeat("0", 40))
 	name := func(id git.ID) string {
 		b, _ := hex.DecodeString(string(id))
@@ -108,6 +110,7 @@ func TestPacksAreReadInBounds(t *testing.T) {
 
 // The time in which packs are looked through is bounded: git reads many packs.
 func TestManyPacksAreLeftToGit(t *testing.T) {
+	need.Suite(t, need.CI)
 	const bound = 32
 	r := newRepo(t)
 	history(t, r, git.ID(run(t, r, "hash-object", "-t", "tree", "/dev/null")))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // history makes commits of files that grow and change, so that git packs them as deltas on each other.
@@ -102,6 +103,7 @@ func lastPack(t *testing.T, r git.Repo) string {
 // What a repository's files do not tell, git tells: what is borrowed, what has an index of an old form, and what was
 // packed since.
 func TestGitReadsTheRest(t *testing.T) {
+	need.Suite(t, need.CI)
 	r := newRepo(t)
 	like := git.ID(run(t, r, "hash-object", "-t", "tree", "/dev/null"))
 	history(t, r, like)

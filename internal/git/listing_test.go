@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // gitsFiles are the regular files below a tree as git lists them.
@@ -98,6 +99,7 @@ func TestFilesAreListedAsGitListsThem(t *testing.T) {
 
 // What is large, or not in the repository's own files, is left to git.
 func TestUnusualTreesAreNotListed(t *testing.T) {
+	need.Suite(t, need.CI)
 	r := newRepo(t)
 	pack := git.NewPack(git.ID(run(t, r, "hash-object", "-t", "tree", "/dev/null")))
 	blob := pack.Add(git.Blob, []byte("x"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // everything that a reading of references may see.
@@ -85,6 +86,7 @@ func TestRefsAreReadAsGitReadsThem(t *testing.T) {
 
 // What is not as git writes it is left to git: the answer is git's, or none.
 func TestUnusualRefsAreLeftToGit(t *testing.T) {
+	need.Suite(t, need.CI)
 	put := func(name, text string) func(*testing.T, git.Repo, []string) {
 		return func(t *testing.T, r git.Repo, ids []string) {
 			t.Helper()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 func TestRemoveTree(t *testing.T) {
@@ -44,6 +45,7 @@ func TestRemoveTree(t *testing.T) {
 const deepVariable = "RATCHET_TEST_REMOVE"
 
 func TestRemoveTreeThatIsDeep(t *testing.T) {
+	need.Suite(t, need.CI)
 	if tree := os.Getenv(deepVariable); tree != "" {
 		if err := errors.Join(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 64, Max: 64}), git.RemoveTree(tree)); err != nil {
 			t.Fatal(err)

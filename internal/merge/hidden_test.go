@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // The user's git does not look at a file, whose change is in the way. What the refusal says to run has it look.
 func TestAChangeThatGitDoesNotLookAt(t *testing.T) {
+	need.Suite(t, need.CI)
 	for name, flags := range map[string][]string{
 		"a file that is assumed unchanged": {"--assume-unchanged"},
 		"a file that is skipped":           {"--skip-worktree"},

@@ -191,6 +191,7 @@ func cutOff(t *testing.T) (repo, merge.Input) {
 }
 
 func TestFilesThatWereHalfWritten(t *testing.T) {
+	need.Suite(t, need.CI)
 	r, in := cutOff(t)
 	if _, err := merge.Prepare(t.Context(), in); err != nil {
 		t.Errorf("a merge that was made: %v", err)
@@ -215,6 +216,7 @@ func TestFilesThatWereHalfWritten(t *testing.T) {
 // Git has written some files when the disk is full. The branch does not go back behind them, and the next merge brings up
 // the rest.
 func TestADiskThatIsFullHalfWay(t *testing.T) {
+	need.Suite(t, need.CI)
 	r, in := newRepo(t)
 	r.git("switch", "-q", branch)
 	r.write("z.bin", strings.Repeat("\x00", 3<<20))
@@ -244,6 +246,7 @@ func TestADiskThatIsFullHalfWay(t *testing.T) {
 
 // A change of the user's since then stays, and the merge names the file in its way.
 func TestAFileThatTheUserChangedSinceIsNotFinished(t *testing.T) {
+	need.Suite(t, need.CI)
 	r, in := cutOff(t)
 	r.write("a.txt", "mine\n")
 	for range 2 {
@@ -263,6 +266,7 @@ func TestAFileThatTheUserChangedSinceIsNotFinished(t *testing.T) {
 
 // A repository that came from elsewhere holds a note that names a directory of the user's.
 func TestANoteThatNamesAnotherDirectory(t *testing.T) {
+	need.Suite(t, need.CI)
 	for name, fill := range map[string]func(r repo, dir string){
 		"a directory": func(r repo, dir string) {
 			if err := os.Mkdir(dir, 0o755); err != nil {
@@ -292,6 +296,7 @@ func TestANoteThatNamesAnotherDirectory(t *testing.T) {
 }
 
 func TestANoteThatHoldsAnOption(t *testing.T) {
+	need.Suite(t, need.CI)
 	r, _ := newRepo(t)
 	planted := filepath.Join(t.TempDir(), "planted")
 	r.write(".git/ratchet-merge/swap.json", fmt.Sprintf(`{"ref":"refs/heads/main","from":"--output=%s","to":%q,"root":%q}`, planted, r.git("rev-parse", "main"), r.dir))
@@ -305,6 +310,7 @@ func TestANoteThatHoldsAnOption(t *testing.T) {
 
 // A file that a .gitignore names is overwritten by git without a word.
 func TestAnIgnoredFileIsNotFinished(t *testing.T) {
+	need.Suite(t, need.CI)
 	r, in := newRepo(t)
 	r.write(".gitignore", "new.txt\n")
 	r.commit("ignore")
@@ -324,6 +330,7 @@ func TestAnIgnoredFileIsNotFinished(t *testing.T) {
 
 // While the checks of one merge run, another is killed. The first leaves the branch and what finishes the other.
 func TestAMergeThatIsKilledMeanwhile(t *testing.T) {
+	need.Suite(t, need.CI)
 	r, in := newRepo(t)
 	other := r.goOn(in, strings.Replace(lines, "two", "deux", 1))
 	p, err := merge.Prepare(t.Context(), other)
@@ -343,6 +350,7 @@ func TestAMergeThatIsKilledMeanwhile(t *testing.T) {
 
 // A git that was killed leaves the lock of the index. Only the user knows whether it is his git's.
 func TestALockedIndex(t *testing.T) {
+	need.Suite(t, need.CI)
 	r, in := cutOff(t)
 	r.write(".git/index.lock", "")
 	if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "index.lock") || !strings.Contains(err.Error(), "remove") {
@@ -359,6 +367,7 @@ func TestALockedIndex(t *testing.T) {
 
 // A git that was killed leaves the lock of the branch, or of the HEAD that names it.
 func TestALockedBranch(t *testing.T) {
+	need.Suite(t, need.CI)
 	for _, name := range []string{"refs/heads/main.lock", "HEAD.lock"} {
 		t.Run(name, func(t *testing.T) {
 			r, in := newRepo(t)
@@ -384,6 +393,7 @@ func TestALockedBranch(t *testing.T) {
 
 // A branch that has moved since, or another that is checked out, says that the user has taken over.
 func TestANoteThatIsNoLongerTrue(t *testing.T) {
+	need.Suite(t, need.CI)
 	for name, move := range map[string]func(repo){
 		"the branch was put back": func(r repo) { r.git("reset", "-q", "--hard", "HEAD~2") },
 		"another branch":          func(r repo) { r.git("switch", "-q", "--discard-changes", "-c", "other", "HEAD~2") },

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // The user's own git writes files with CRLF where his configuration, or the system's, says so. The merge takes a file of
@@ -75,6 +76,7 @@ func TestHooksOfTheConfigurationAreNotStarted(t *testing.T) {
 
 // Git leaves the file of a sparse checkout's patterns when that ends. Each work tree has its own patterns and setting.
 func TestASparseCheckout(t *testing.T) {
+	need.Suite(t, need.CI)
 	const sparse = "a sparse checkout"
 	for name, tc := range map[string]struct {
 		make func(r, linked repo)
@@ -116,6 +118,7 @@ func TestASparseCheckout(t *testing.T) {
 
 // TestASparseCheckoutOfALinkedWorkTree merges into a work tree whose own configuration has the setting.
 func TestASparseCheckoutOfALinkedWorkTree(t *testing.T) {
+	need.Suite(t, need.CI)
 	r, in := newRepo(t)
 	r.git("switch", "-q", "-c", "other")
 	linked := r.linked("main")

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // fails runs the user's own git, which should refuse.
@@ -38,6 +40,7 @@ func (r repo) halt(args ...string) {
 
 // Git sets a branch at the end of its rebase: a merge meanwhile is lost then. Nor does it move one of a bisection.
 func TestABranchOfACommandUnderWay(t *testing.T) {
+	need.Suite(t, need.CI)
 	for name, row := range map[string]struct {
 		begin func(repo)
 		says  string

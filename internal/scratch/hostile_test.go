@@ -215,6 +215,7 @@ func TestCheckoutInsideTheUsersRepository(t *testing.T) {
 // A process that the agent left behind goes on while changes are looked for:
 // nothing waits for it, and nothing outside is read.
 func TestChangesWhileTheTreeIsSwapped(t *testing.T) {
+	need.Suite(t, need.CI)
 	_, s := made(t)
 	outside := t.TempDir()
 	write(t, outside, files{"secret": "SECRET\n", "one.txt": "SECRET\n"})

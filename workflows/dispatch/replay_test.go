@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/api/history/v1"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
@@ -27,6 +28,7 @@ func TestReplayDispatch(t *testing.T) {
 // TestReplayFreshDispatches plays every path on a real engine and replays it
 // at once. Without the cache the worker replays it at every task, too.
 func TestReplayFreshDispatches(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	corpus.ReplayFresh(t, playDispatches(t))
 }
