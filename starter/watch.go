@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/user"
+	"strconv"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -211,12 +213,12 @@ func (c *cli) printWays(o run.Outlook) {
 	}
 }
 
-// userName returns the local user's name. Decisions carry it.
+// userName returns the local user's name, or a number for one without a name. Decisions carry it.
 func (c *cli) userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
-	return cmp.Or(c.getenv("USER"), c.getenv("LOGNAME"))
+	return cmp.Or(c.getenv("USER"), c.getenv("LOGNAME"), "uid-"+strconv.Itoa(os.Getuid()))
 }
 
 // readableInput returns the input of a tool with a line for each member. It returns a patch
