@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/thinking"
 	"github.com/ratchet-dev/ratchet/internal/verdict"
 )
 
@@ -36,7 +37,11 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 		return PlanResult{Halt: r.halt, Usage: r.usage}, err
 	}
 	defer func() { err = addSpent(err, r.usage, r.retries) }()
-	text := strings.TrimSpace(string(r.text))
+	said, err := thinking.Cut(r.text)
+	if err != nil {
+		return PlanResult{}, report.Permanent(string(failure.BadRequest), fmt.Errorf("the plan cannot be read: %w", err))
+	}
+	text := strings.TrimSpace(string(said))
 	if text == "" || r.finish != provider.Stop {
 		return PlanResult{}, report.Permanent(string(failure.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
 	}

@@ -2,9 +2,11 @@ package answer
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/thinking"
 	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
@@ -22,12 +24,19 @@ const (
 // empty if it is not known. The error is an *Error.
 //
 // Parse judges the finish reason and the markers before it reads any diff, because a diff cut at a line
-// boundary looks whole.
+// boundary looks whole. The model's thoughts before its answer are no part of it (package thinking).
 func Parse(raw []byte, finish string) (Answer, error) {
 	if err := checkFinish(raw, finish); err != nil {
 		return Answer{}, err
 	}
-	p := &parser{text: bytes.TrimPrefix(raw, []byte("\ufeff")), finished: finish == "stop"}
+	text, thoughts := thinking.Cut(bytes.TrimPrefix(raw, []byte("\ufeff")))
+	switch {
+	case errors.Is(thoughts, thinking.ErrNothing):
+		return Answer{}, newError(Empty, "the answer is empty: %v", thoughts)
+	case thoughts != nil:
+		return Answer{}, newError(Truncated, "the answer cannot be read: %v", thoughts)
+	}
+	p := &parser{text: text, finished: finish == "stop"}
 	p.splitLines()
 	a, err := p.parseAnswer()
 	if err != nil {

@@ -1,6 +1,8 @@
 package failure
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -9,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,19 +25,20 @@ func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *E
 		return nil
 	}
 	said := readProblem(body)
+	named := WaitIn(body)
 	e := &Error{Code: codeOfStatus(status), Message: describeStatus(status, said.text)}
 	e.Retriable = e.Code == Unknown || e.Code == Timeout || e.Code == RateLimit
 	switch {
 	case status >= 500: // the server's own failure, whatever its text says
-	case status == http.StatusPaymentRequired || said.isQuota():
+	case status == http.StatusPaymentRequired || said.isBilling() || said.isQuota() && named == 0:
 		e.Code, e.Retriable = RateLimit, false
 		e.Message = "quota or credit exhausted: " + e.Message
-	case status == http.StatusRequestEntityTooLarge || said.isTooLong():
+	case status == http.StatusRequestEntityTooLarge || status != http.StatusTooManyRequests && said.isTooLong():
 		e.Code, e.Retriable = BadRequest, false
 		e.Message = TooLong + ": " + e.Message
 	}
 	if e.Retriable {
-		e.RetryAfter = readRetryAfter(header, now)
+		e.RetryAfter = cmp.Or(readRetryAfter(header, now), min(named, MaxRetryAfter))
 	}
 	e.Message = Clip(e.Message, MaxMessage)
 	return e
@@ -76,32 +80,83 @@ type problem struct {
 
 // readProblem reads an API's error body.
 func readProblem(body []byte) problem {
-	var doc struct {
+	type document struct {
 		Error struct {
 			Type    string `json:"type"`
 			Code    any    `json:"code"` // a word or a number
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	text := strings.TrimSpace(string(body))
-	if json.Unmarshal(body, &doc) != nil || doc.Error.Message == "" {
+	body = bytes.TrimPrefix(bytes.TrimSpace(body), []byte("\ufeff"))
+	text := string(body)
+	var doc document
+	if list := []document(nil); bytes.HasPrefix(body, []byte("[")) && json.Unmarshal(body, &list) == nil && len(list) > 0 { // Gemini
+		doc = list[0]
+	} else if json.Unmarshal(body, &doc) != nil {
+		return problem{text: text}
+	}
+	if doc.Error.Message == "" {
 		return problem{text: text}
 	}
 	code, _ := doc.Error.Code.(string)
 	return problem{[]string{strings.ToLower(doc.Error.Type), strings.ToLower(code)}, doc.Error.Message}
 }
 
-// isQuota reports whether a quota or credit is exhausted.
-func (p problem) isQuota() bool {
+// isBilling reports whether a credit is exhausted, which no wait brings back.
+func (p problem) isBilling() bool {
 	return p.hasWord("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active") ||
-		p.hasPhrase("credit balance is too low", "exceeded your current quota")
+		p.hasPhrase("credit balance is too low")
 }
+
+// isQuota reports whether a quota is exhausted: for a minute, a day, or until somebody pays.
+func (p problem) isQuota() bool { return p.hasPhrase("exceeded your current quota") }
+
+// tooLong matches what servers say of a prompt that is too long for the model.
+var tooLong = regexp.MustCompile(`(?i)\b(?:input|prompt|request|messages?)\b[^.]{0,60}\b(?:too (?:long|large)\b|exceed)|\b(?:maximum|max) (?:prompt|input|context) (?:length|size|tokens)|\bcontext (?:length|window|size|limit)\b`)
+
+// outputWords matches what is said of an answer that shall be too long. A shorter prompt does not help there.
+var outputWords = regexp.MustCompile(`(?i)max_(?:completion_|output_)?tokens\b[^.]{0,20}\b(?:too large|at most|less than|must be)\b`)
 
 // isTooLong reports whether the prompt is too long for the model.
 func (p problem) isTooLong() bool {
 	return p.hasWord("context_length_exceeded", "request_too_large", "exceed_context_size_error") ||
-		p.hasPhrase("prompt is too long", "maximum context length", "exceed context limit", "exceeds the available context size")
+		tooLong.MatchString(p.text) && !outputWords.MatchString(p.text)
 }
+
+// waitForms match the waits that error texts name: the retryDelay of Google's RetryInfo, and sentences such as "Please
+// try again in 6m0s" and "retry after 10 seconds".
+var waitForms = []*regexp.Regexp{
+	regexp.MustCompile(`"retryDelay"\s*:\s*"([0-9.]+)(s)"`),
+	regexp.MustCompile(`(?i)\b(?:retry|try again)[^.\n"]{0,40}?\b(?:in|after)\s+(?:about\s+)?((?:[0-9.]+(?:h|m|s|ms))+)\b()`),
+	regexp.MustCompile(`(?i)\b(?:retry|try again)[^.\n"]{0,40}?\b(?:in|after)\s+(?:about\s+)?([0-9]+(?:\.[0-9]+)?)\s*(milliseconds?|seconds?|secs?|minutes?|mins?|hours?|days?)\b`),
+}
+
+// WaitIn returns the wait that the text of an error names, or zero if it names none. It is not bounded by MaxRetryAfter.
+func WaitIn(body []byte) time.Duration {
+	for _, form := range waitForms {
+		m := form.FindSubmatch(body)
+		if m == nil {
+			continue
+		}
+		n, unit := string(m[1]), strings.ToLower(string(m[2]))
+		if i := slices.IndexFunc(waitUnits, func(u waitUnit) bool { return unit != "" && strings.HasPrefix(unit, u.word) }); i >= 0 {
+			if x, err := strconv.ParseFloat(n, 64); err == nil {
+				return time.Duration(min(x, 1e6) * float64(waitUnits[i].length))
+			}
+		}
+		if d, err := time.ParseDuration(strings.ToLower(n) + unit); err == nil && d > 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+type waitUnit struct {
+	word   string
+	length time.Duration
+}
+
+var waitUnits = []waitUnit{{"milli", time.Millisecond}, {"sec", time.Second}, {"min", time.Minute}, {"hour", time.Hour}, {"day", 24 * time.Hour}}
 
 // hasWord reports whether the type or the code is one of words.
 func (p problem) hasWord(words ...string) bool {

@@ -18,6 +18,61 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
+// Servers say in many words that a prompt is too long.
+func TestPromptTooLong(t *testing.T) {
+	for text, want := range map[string]bool{
+		"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).":                                               true,
+		"This model's maximum prompt length is 131072 but the request contains 200000 tokens.":                                                  true,
+		"However, the model's context length is only 202752 tokens, resulting in a maximum input length of 202752 tokens.":                      true,
+		"Input is too long for requested model.":                                                                                                true,
+		"prompt token count of 160000 exceeds the limit of 128000":                                                                              true,
+		"Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length":                              true,
+		"Requested token count exceeds the model's maximum context length of 163840 tokens.":                                                    true,
+		"Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens": true,
+		"Your input exceeds the context window of this model. Please adjust your input and try again.":                                          true,
+		"input length and max_tokens exceed context limit: 199000 + 8192 > 200000, decrease input length or max_tokens and try again":           true,
+		"max_tokens is too large: 99999. This model supports at most 16384 completion tokens":                                                   false,
+		"The request is malformed": false,
+		"Unknown parameter: input": false,
+	} {
+		e := failure.ClassifyHTTP(400, nil, fmt.Appendf(nil, `{"error":{"message":%q}}`, text), time.Now())
+		if got := strings.HasPrefix(e.Message, failure.TooLong); got != want || e.Code != failure.BadRequest {
+			t.Errorf("%q: too long is %t, want %t; %v", text, got, want, e)
+		}
+	}
+}
+
+// A wait that the server names makes a used up quota a limit that passes.
+func TestQuotaForAMinute(t *testing.T) {
+	const gemini = `{"error":{"code":429,"message":"You exceeded your current quota.\nPlease retry in 2.1s.","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"2s"}]}}`
+	quota := func(text string) string {
+		return fmt.Sprintf(`{"error":{"message":%q}}`, "You exceeded your current quota. "+text)
+	}
+	for name, tt := range map[string]struct {
+		body      string
+		retriable bool
+		after     time.Duration
+	}{
+		"Gemini":                  {gemini, true, 2 * time.Second},
+		"Gemini in a list":        {"[" + gemini + "]", true, 2 * time.Second},
+		"behind a mark":           {"\ufeff" + gemini, true, 2 * time.Second},
+		"a sentence":              {quota("Please retry in 2.5s."), true, 2500 * time.Millisecond},
+		"milliseconds":            {quota("Please try again in 250ms."), true, 250 * time.Millisecond},
+		"minutes and seconds":     {quota("Please try again in 6m0.5s. Visit x"), true, 6*time.Minute + 500*time.Millisecond},
+		"words":                   {quota("Please retry after 10 seconds."), true, 10 * time.Second},
+		"a minute":                {quota("Try again in about 1 minute."), true, time.Minute},
+		"longer than a retry":     {quota("Please retry in 13h0m0s."), true, failure.MaxRetryAfter},
+		"no wait":                 {quota("Check your plan."), false, 0},
+		"a wait, but no credit":   {`{"error":{"code":"insufficient_quota","message":"try again in 2s"}}`, false, 0},
+		"a number of other units": {quota("Please retry in 3 apples."), false, 0},
+	} {
+		e := failure.ClassifyHTTP(429, nil, []byte(tt.body), time.Now())
+		if e.Code != failure.RateLimit || e.Retriable != tt.retriable || e.RetryAfter != tt.after {
+			t.Errorf("%s: got %+v, want retriable %t after %v", name, e, tt.retriable, tt.after)
+		}
+	}
+}
+
 func TestClassifyHTTP(t *testing.T) {
 	const (
 		openAIQuota    = `{"error": {"message": "You exceeded your current quota", "type": "insufficient_quota", "param": null, "code": "insufficient_quota"}}`

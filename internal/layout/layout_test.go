@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"egress", "engine"},
 	{"box", "hunks", "notify", "toolserver"},
 	{"dispatch", "display", "failure", "file", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
-	{"allow", "exact", "failpoint", "setup", "syntax", "toolcall", "version"},
+	{"allow", "exact", "failpoint", "setup", "syntax", "thinking", "toolcall", "version"},
 }
 
 // testRooms are the directories of internal that serve tests alone: they import
@@ -35,7 +35,7 @@ var testRooms = []string{"captured", "compose", "eventually", "gittest", "golden
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
-var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/hunks", "internal/notify", "internal/display", "internal/dispatch", "internal/delivery", "internal/review", "internal/toolcall", "internal/allow", "internal/exact", "internal/session", "internal/setup"}
+var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/hunks", "internal/notify", "internal/display", "internal/dispatch", "internal/delivery", "internal/review", "internal/toolcall", "internal/allow", "internal/exact", "internal/thinking", "internal/session", "internal/setup"}
 
 var touching = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall"}
 

@@ -1,10 +1,13 @@
 package verdict
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/thinking"
 )
 
 // decoration holds the Markdown characters that may surround the tag and its word. The marks of a
@@ -25,12 +28,16 @@ var (
 // The answer holds one DECISION tag, at the beginning of a line. The word is the rest of that line or the
 // next line that is not blank, in any case. A PASS stands alone. After FIX and ASK a clause may follow,
 // which is the first reason. Parse does not read tags in other places, but it counts them: they make an
-// answer with two decisions, or one without a usable decision.
+// answer with two decisions, or one without a usable decision. Thoughts before the answer are no part of it.
 func Parse(text string) (Verdict, error) {
 	if len(text) > MaxBytes {
 		return Verdict{}, newError(TooLarge, "The verdict has %d bytes; at most %d are read. %s", len(text), MaxBytes, wantedForm)
 	}
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\r\n", "\n"), "\uFFFD")
+	said, err := thinking.Cut([]byte(text))
+	if err != nil && !errors.Is(err, thinking.ErrNothing) {
+		return Verdict{}, newError(NoDecision, "The verdict cannot be read: %v. %s", err, wantedForm)
+	}
+	text = strings.ToValidUTF8(strings.ReplaceAll(string(said), "\r\n", "\n"), "\uFFFD")
 	if strings.TrimSpace(text) == "" {
 		return Verdict{}, newError(Empty, "The verdict is empty. %s", wantedForm)
 	}

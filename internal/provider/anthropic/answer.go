@@ -106,11 +106,15 @@ func (a *answer) toMessage() chat.Message {
 	return out
 }
 
-// refusalError returns the error of a message that ended in a refusal. The same request would end in the
-// same refusal.
-func (a *answer) refusalError() error {
-	if a.end.StopReason != "refusal" {
+// endError returns the error of a message that ended in a refusal, or unfinished. After a refusal the same request would
+// end in the same way; an unfinished message may be whole the next time. The list of whole ends is closed.
+func (a *answer) endError() error {
+	switch a.end.StopReason {
+	case "end_turn", "stop_sequence", "tool_use", "max_tokens", "model_context_window_exceeded":
 		return nil
+	case "refusal":
+	default:
+		return &failure.Error{Code: failure.Unknown, Retriable: true, Message: fmt.Sprintf("the answer is unfinished: the API ended it with stop_reason %q", a.end.StopReason)}
 	}
 	e := &failure.Error{Code: failure.BadRequest, Message: "the model refuses to answer"}
 	if why := a.end.StopDetails.Explanation; why != "" {

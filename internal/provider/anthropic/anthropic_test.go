@@ -142,7 +142,8 @@ func TestWhyAnAnswerEnds(t *testing.T) {
 		"stop_sequence":                 {finish: provider.Stop},
 		"max_tokens":                    {finish: provider.Length},
 		"model_context_window_exceeded": {finish: provider.Length},
-		"a reason of tomorrow":          {finish: provider.Stop},
+		"pause_turn":                    {finish: provider.Failed, code: failure.Unknown},
+		"a reason of tomorrow":          {finish: provider.Failed, code: failure.Unknown},
 		"refusal":                       {finish: provider.Failed, code: failure.BadRequest},
 	}
 	for reason, tt := range tests {
@@ -151,7 +152,7 @@ func TestWhyAnAnswerEnds(t *testing.T) {
 			if resp.FinishReason != tt.finish || resp.RawText != "so far" || (err != nil) != (tt.code != "") {
 				t.Errorf("got %+v, %v", resp, err)
 			}
-			if resp.Error != nil && (resp.Error.Code != tt.code || resp.Error.Retriable) {
+			if resp.Error != nil && (resp.Error.Code != tt.code || resp.Error.Retriable != (tt.code == failure.Unknown)) {
 				t.Errorf("error %+v", resp.Error)
 			}
 		})

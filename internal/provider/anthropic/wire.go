@@ -21,7 +21,7 @@ func (w wire) Send(ctx context.Context, c chat.Conversation, line *chat.Line) (c
 		over, err := a.readEvent(events, line)
 		switch {
 		case over || err != nil && a.end.StopReason != "": // at most the end of the stream is missing
-			return a.toMessage(), a.refusalError()
+			return a.toMessage(), a.endError()
 		case err == io.EOF:
 			return a.toMessage(), chat.ErrUnfinished
 		case err != nil:
@@ -46,6 +46,9 @@ func (a *answer) readEvent(events *chat.Events, line *chat.Line) (over bool, err
 	}
 	text, err := a.addEvent(e)
 	line.Hear(string(text))
+	if a.end.StopReason != "" {
+		line.Finish()
+	}
 	return e.Type == "message_stop", err
 }
 

@@ -64,7 +64,7 @@ func (c *activeCall) classifyError(ctx context.Context, err error) error {
 	if refusal, ok := errors.AsType[*StatusError](err); ok {
 		now := time.Now()
 		refusal.Body = c.Redact.Bytes(refusal.Body) // before it is clipped: half a secret is not found
-		return limitError(refusal.classifyStatus(now), refusal.Header, now)
+		return limitError(refusal.classifyStatus(now), refusal.Header, failure.WaitIn(refusal.Body), now)
 	}
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e

@@ -51,6 +51,12 @@ func TestLimits(t *testing.T) {
 		"a quota that no time brings back":     {402, []string{"Retry-After", "7200"}, 0, 0},
 		"a bad request that names a far reset": {400, []string{"x-ratelimit-remaining", "0", "x-ratelimit-reset", "3600"}, 0, 0},
 	}
+	const inHours = `{"error":{"message":"You exceeded your current quota. Please retry in 13h0m0s."}}`
+	_, p := asking(refuses(429, inHours))
+	_, err := p.Generate(t.Context(), providertest.Request(), nil)
+	if l, ok := errors.AsType[*failure.Limited](err); !ok || time.Until(l.Until) < 12*hour {
+		t.Errorf("a wait of hours in the text: got %v, want a limit that ends in 13 hours", err)
+	}
 	near := func(got, want time.Duration) bool { return got <= want && got >= want-want/100-2*time.Second }
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,12 +13,12 @@ import (
 const maxLimited = 31 * 24 * time.Hour
 
 // limitError returns a *failure.Limited for a rate limit that ends later than a retry may wait. For other
-// errors it sets the retry's wait from the headers.
-func limitError(e *failure.Error, header http.Header, now time.Time) error {
+// errors it sets the retry's wait from the headers. named is the wait that the error's text names.
+func limitError(e *failure.Error, header http.Header, named time.Duration, now time.Time) error {
 	if e.Code != failure.RateLimit || !e.Retriable {
 		return e
 	}
-	wait := max(readRetryAfter(header, now), untilReset(header, now))
+	wait := max(readRetryAfter(header, now), untilReset(header, now), min(named, maxLimited))
 	if wait > failure.MaxRetryAfter {
 		return &failure.Limited{Until: now.Add(wait), Cause: e}
 	}

@@ -32,6 +32,7 @@ type Line struct {
 	cut  context.CancelCauseFunc
 
 	silence *time.Timer // runs from the first byte of a stream on
+	rest    *time.Timer // runs from the end of the message on
 	media   string      // the media type of the stream
 }
 
@@ -39,6 +40,16 @@ type Line struct {
 func (l *Line) Hear(text string) {
 	if text != "" {
 		io.WriteString(l.out.in, text)
+	}
+}
+
+// maxRest is the longest wait for what follows the end of a message: its usage, and the end of the stream.
+const maxRest = 5 * time.Second
+
+// Finish says that the message has ended. A server that keeps the connection open after it is not waited for.
+func (l *Line) Finish() {
+	if l.rest == nil {
+		l.rest = time.AfterFunc(min(maxRest, l.idle), func() { l.cut(errIdle) })
 	}
 }
 
@@ -55,8 +66,10 @@ func (l *Line) receive(resp *http.Response) error {
 }
 
 func (l *Line) stopTimer() {
-	if l.silence != nil {
-		l.silence.Stop()
+	for _, t := range []*time.Timer{l.silence, l.rest} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }
 

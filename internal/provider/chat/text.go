@@ -34,6 +34,27 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// Parts is a text that may come as a list of parts. Only parts of the type text count; what a model thinks is none.
+type Parts string
+
+// UnmarshalJSON leaves the text empty for anything else than a string or a list.
+func (p *Parts) UnmarshalJSON(b []byte) error {
+	var list []struct {
+		Type string
+		Text Text
+	}
+	if len(b) == 0 || b[0] != '[' || (Event{Data: b}).Decode(&list) != nil {
+		return (*Text)(p).UnmarshalJSON(b)
+	}
+	*p = ""
+	for _, part := range list {
+		if part.Type == "text" || part.Type == "output_text" {
+			*p += Parts(part.Text)
+		}
+	}
+	return nil
+}
+
 // escapesLen returns the length of the escapes at the beginning of b. Two of them may be one character.
 func escapesLen(b []byte) int {
 	n := 0

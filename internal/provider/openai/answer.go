@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
@@ -22,7 +23,7 @@ type chunk struct {
 	Choices []struct {
 		Index int
 		Delta struct {
-			Content, Refusal chat.Text
+			Content, Refusal chat.Parts
 			ToolCalls        []callPart `json:"tool_calls"`
 		}
 		FinishReason string `json:"finish_reason"`
@@ -80,7 +81,7 @@ func (a *answer) addChunk(c chunk) string {
 			a.addCall(part)
 		}
 		if choice.FinishReason != "" {
-			a.finish = choice.FinishReason
+			a.finish = strings.ToLower(choice.FinishReason)
 		}
 	}
 	return text
@@ -111,7 +112,7 @@ func (a *answer) addCall(part callPart) {
 // toMessage returns the answer so far.
 func (a *answer) toMessage() chat.Message {
 	m := chat.Message{Finish: provider.Stop, Tokens: a.tokens, Native: a}
-	if a.finish == "length" {
+	if slices.Contains(lengthWords, a.finish) {
 		m.Finish = provider.Length
 		return m // calls may be cut
 	}
@@ -121,17 +122,26 @@ func (a *answer) toMessage() chat.Message {
 	return m
 }
 
-// refusalError returns the error of an answer that is a refusal, or that a filter removed. The same
-// request would end in the same way.
-func (a *answer) refusalError() error {
+// The finish reasons of servers of this API, in lower case. Any other one ends an unfinished answer.
+var (
+	stopWords   = []string{"stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls", "tool_use", "function_call"}
+	lengthWords = []string{"length", "max_tokens", "model_length", "max_output_tokens"}
+	filterWords = []string{"content_filter", "safety", "recitation", "prohibited_content", "blocklist", "refusal"}
+)
+
+// endError returns the error of an answer that is a refusal, that a filter removed, or that the server did not finish.
+// After a refusal the same request would end in the same way; an unfinished answer may be whole the next time.
+func (a *answer) endError() error {
 	why := ""
 	switch {
-	case a.finish == "content_filter":
-		why = "a content filter cut it off"
+	case slices.Contains(filterWords, a.finish):
+		why = "a content filter cut it off (" + a.finish + ")"
 	case a.refusal.Len() > 0:
 		why = a.refusal.String()
-	default:
+	case slices.Contains(stopWords, a.finish) || slices.Contains(lengthWords, a.finish):
 		return nil
+	default:
+		return &failure.Error{Code: failure.Unknown, Retriable: true, Message: fmt.Sprintf("the answer is unfinished: the API ended it with finish_reason %q", a.finish)}
 	}
 	return &failure.Error{Code: failure.BadRequest, Message: "the model refuses to answer: " + why}
 }

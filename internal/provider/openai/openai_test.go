@@ -2,10 +2,12 @@ package openai_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -166,6 +168,12 @@ func TestWhyAnAnswerEnds(t *testing.T) {
 		"tool calls, but none":  {says("so far", "tool_calls"), provider.Stop, ""},
 		"a content filter":      {says("so far", "content_filter"), provider.Failed, failure.BadRequest},
 		"the model's own words": {refuses, provider.Failed, failure.BadRequest},
+		"a limit of its own":    {says("so far", "model_length"), provider.Length, ""},
+		"capitals":              {says("so far", "MAX_TOKENS"), provider.Length, ""},
+		"no resources":          {says("so far", "insufficient_system_resource"), provider.Failed, failure.Unknown},
+		"an error":              {says("so far", "error"), provider.Failed, failure.Unknown},
+		"aborted":               {says("so far", "abort"), provider.Failed, failure.Unknown},
+		"a word of tomorrow":    {says("so far", "tomorrow"), provider.Failed, failure.Unknown},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,8 +181,47 @@ func TestWhyAnAnswerEnds(t *testing.T) {
 			if resp.FinishReason != tt.finish || resp.RawText != "so far" || (err != nil) != (tt.code != "") {
 				t.Errorf("got %+v, %v", resp, err)
 			}
-			if resp.Error != nil && (resp.Error.Code != tt.code || resp.Error.Retriable) {
+			if resp.Error != nil && (resp.Error.Code != tt.code || resp.Error.Retriable != (tt.code == failure.Unknown)) {
 				t.Errorf("error %+v", resp.Error)
+			}
+		})
+	}
+}
+
+// The server keeps the connection open after the end of the answer, and sends comments.
+func TestAnAnswerThatHasEndedIsNotWaitedFor(t *testing.T) {
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		send(w, start, delta("whole"), chunk("{}", "stop"))
+		for r.Context().Err() == nil {
+			io.WriteString(w, ": still here\n\n")
+			w.(http.Flusher).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	p := a.provider(func(c *openai.Config) { c.Idle = 50 * time.Millisecond })
+	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
+	if err != nil || resp.RawText != "whole" || resp.FinishReason != provider.Stop {
+		t.Errorf("got %+v, %v; want the whole answer", resp, err)
+	}
+}
+
+func TestTextInParts(t *testing.T) {
+	thought := `{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}`
+	for name, tt := range map[string]struct{ content, want string }{
+		"text":              {`[{"type":"text","text":"so "},{"type":"text","text":"far"}]`, "so far"},
+		"thoughts and text": {`[` + thought + `,{"type":"text","text":"so far"}]`, "so far"},
+		"thoughts":          {`[` + thought + `]`, ""},
+		"another kind":      {`[{"type":"image","text":"x"},{"type":"text","text":"y"}]`, "y"},
+		"an object":         {`{"type":"text","text":"x"}`, ""},
+		"nothing":           {`null`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				send(w, start, chunk(`{"content":`+tt.content+`}`, ""), delta("."), chunk("{}", "stop"), done)
+			})
+			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
+			if err != nil || resp.RawText != tt.want+"." {
+				t.Errorf("got %q, %v; want %q", resp.RawText, err, tt.want+".")
 			}
 		})
 	}

@@ -27,7 +27,7 @@ func (w wire) Send(ctx context.Context, c chat.Conversation, line *chat.Line) (c
 	}
 	switch {
 	case a.finish != "": // at most the usage is missing
-		return a.toMessage(), a.refusalError()
+		return a.toMessage(), a.endError()
 	case err == io.EOF:
 		return a.toMessage(), chat.ErrUnfinished
 	}
@@ -51,6 +51,9 @@ func (a *answer) readChunk(events *chat.Events, line *chat.Line) error {
 		return events.Refusal(statusOfError(c.Error), got.Data)
 	}
 	line.Hear(a.addChunk(c))
+	if a.finish != "" {
+		line.Finish()
+	}
 	return nil
 }
 
