@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -37,6 +38,44 @@ func TestAPatchIsProposed(t *testing.T) {
 	}
 	if got := s.git("for-each-ref", "--format=%(refname)"); got != "refs/heads/main" {
 		t.Errorf("proposing made %s", got)
+	}
+}
+
+// What is recorded is masked. The patch itself never holds a mask, and never adds a secret.
+func TestMasksNeverEnterAPatch(t *testing.T) {
+	const head = "--- a/log.txt\n+++ b/log.txt\n@@ -1,2 +1,2 @@\n"
+	for _, tt := range []struct{ name, hunk, want, refusal string }{
+		{name: "words", hunk: "-user postgres\n+<input type=\"password\">\n key " + secret + "\n", want: "+<input type=\"password\">\n"},
+		{name: "a secret that stays", hunk: " user postgres\n-key " + secret + "\n+key: " + secret + "\n", want: "+key: " + secret + "\n"},
+		{name: "the mask of a secret that stays", hunk: "-user postgres\n+user kim\n key [redacted:MODEL_KEY]\n", want: " key " + secret + "\n"},
+		{name: "a secret that is added", hunk: " user postgres\n-key " + secret + "\n+no key\n@@ -9,1 +9,2 @@\n+key " + secret + "\n", refusal: "[redacted:MODEL_KEY]"},
+		{name: "a mask that is added", hunk: "-user postgres\n+[redacted:MODEL_KEY]\n key [redacted:MODEL_KEY]\n", refusal: "[redacted:MODEL_KEY]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newFixtureWith(t, "runs", func(c *activities.Config) {
+				c.Redact = redact.New([]string{"MODEL_KEY=" + secret, "DB_PASSWORD=password", "POSTGRES_PASSWORD=postgres"})
+			})
+			s.write("log.txt", "user postgres\nkey "+secret+"\n")
+			s.git("commit", "-q", "-a", "-m", "second")
+			s.base = run.Commit(s.git("rev-parse", "HEAD"))
+			out := s.propose(patching(head + tt.hunk))
+			raw, err := s.dir().Load(out.Raw)
+			if err != nil || strings.Contains(string(raw), secret) {
+				t.Errorf("the record of the answer is %q, %v; want no secret in it", raw, err)
+			}
+			if tt.refusal != "" {
+				if out.Refusal == nil || !strings.Contains(out.Refusal.Message, tt.refusal) {
+					t.Errorf("got %+v, want a refusal that names %s", out, tt.refusal)
+				}
+				return
+			}
+			if out.Refusal != nil || out.Proposal == nil {
+				t.Fatalf("got %+v, want a proposal", out)
+			}
+			if got, err := s.dir().Load(out.Proposal.Patch); err != nil || !strings.Contains(string(got), tt.want) || strings.Contains(string(got), "[redacted") {
+				t.Errorf("the patch is %q, %v; want the line %q and no mask", got, err, tt.want)
+			}
+		})
 	}
 }
 

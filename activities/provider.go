@@ -124,7 +124,7 @@ func (a *Activities) planProposal(ctx context.Context, c Call, ans answer.Answer
 		return err
 	}
 	defer release()
-	change, diff, err := planPatch(ctx, w, c.Head, ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
+	change, diff, err := a.planMasked(ctx, w, c.Head, ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
 	refusal, refused := errors.AsType[*patch.Refusal](err)
 	if err != nil && !refused {
 		return err

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (a *Activities) patchBytes(ctx context.Context, p Header, want, raw run.Ref
 		return nil, err
 	}
 	for _, source := range sources {
-		_, diff, err := planPatch(ctx, w, base, source, rendered)
+		_, diff, err := a.planMasked(ctx, w, base, source, rendered)
 		if _, refused := errors.AsType[*patch.Refusal](err); refused {
 			continue
 		}
@@ -92,6 +93,23 @@ func planPatch(ctx context.Context, w *workspace.Workspace, on run.Commit, diff 
 		return nil, nil, fmt.Errorf("plan the patch: %w", err)
 	}
 	return change, change.Diff(), nil
+}
+
+// planMasked is planPatch for a diff in which the worker's secrets were replaced by their labels. It refuses a diff that
+// adds one.
+func (a *Activities) planMasked(ctx context.Context, w *workspace.Workspace, on run.Commit, diff []byte, most patch.Limits) (*patch.Change, []byte, error) {
+	plain, added := a.redact.Reveal(diff)
+	if added != "" {
+		return nil, nil, &patch.Refusal{Kind: patch.Policy, Message: fmt.Sprintf(
+			"an added line holds %s: the value of a secret of the worker, which must not enter the repository. Take it from the environment instead", added)}
+	}
+	change, made, err := planPatch(ctx, w, on, plain, most)
+	if _, refused := errors.AsType[*patch.Refusal](err); refused && !bytes.Equal(plain, diff) { // the file may hold the very label
+		if c, m, asIs := planPatch(ctx, w, on, diff, most); asIs == nil {
+			return c, m, nil
+		}
+	}
+	return change, made, err
 }
 
 // findLost returns the proposal that the phase lost, if its artifacts are back. In any

@@ -210,6 +210,9 @@ func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry b
 	agents := session.NewPool(0)
 	env := c.catalogEnv()
 	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir
+	if words := env.Redact.WordNames(); len(words) > 0 {
+		c.warn(fmt.Errorf("the values of %s are ordinary words: they are not redacted from records and logs", strings.Join(words, ", ")))
+	}
 	if short := env.Redact.ShortNames(); len(short) > 0 {
 		c.warn(fmt.Errorf("the values of %s have under %d characters: they are not redacted from records and logs", strings.Join(short, ", "), redact.MinLength))
 	}

@@ -27,12 +27,12 @@ func TestAHostWithoutARegistryServesNoDispatches(t *testing.T) {
 func TestAHostNamesTheSecretsThatItDoesNotRedact(t *testing.T) {
 	var warned strings.Builder
 	_, err := host.Open(t.Context(), host.Config{
-		RunsDir: t.TempDir(), Environ: []string{"SHORT_TOKEN=abc", "LONG_TOKEN=abcdefgh", "HOME=" + t.TempDir()}, Warn: func(err error) { fmt.Fprintln(&warned, err) },
+		RunsDir: t.TempDir(), Environ: []string{"SHORT_TOKEN=abc", "LONG_TOKEN=tok-0a1b2c", "WORD_TOKEN=password", "HOME=" + t.TempDir()}, Warn: func(err error) { fmt.Fprintln(&warned, err) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := warned.String(); !strings.Contains(text, "the values of SHORT_TOKEN have under 8 characters") || strings.Contains(text, "LONG_TOKEN") || strings.Contains(text, "abc") {
+	if text := warned.String(); !strings.Contains(text, "the values of SHORT_TOKEN have under 8 characters") || !strings.Contains(text, "the values of WORD_TOKEN are ordinary words") || strings.Contains(text, "LONG_TOKEN") || strings.Contains(text, "abc") {
 		t.Errorf("warned of %q", text)
 	}
 }

@@ -37,6 +37,33 @@ func LooksSecret(name string) bool {
 	})
 }
 
+// IsWord reports whether a value is made of a few ordinary words, as password, disabled and http://localhost:3000 are.
+// Such a value is not redacted, whatever its variable's name says: it is no secret by itself, and it would be found in
+// every text about other things.
+func IsWord(value string) bool {
+	parts := wordPart.FindAllStringIndex(value, -1)
+	words := 0
+	for _, at := range parts {
+		switch part := value[at[0]:at[1]]; {
+		case wordForm.MatchString(part):
+			words++
+		case at[0] > 0 && strings.IndexByte(":.", value[at[0]-1]) >= 0 && numberForm.MatchString(part):
+		default:
+			return false
+		}
+	}
+	return words > 0 && words <= maxWords
+}
+
+// maxWords is the most words of a value that counts as such. A passphrase has more.
+const maxWords = 3
+
+var (
+	wordPart   = regexp.MustCompile(`[^\x00-/:-@\[-\x60{-\x7f]+`) // letters, digits, and all that is not ASCII
+	wordForm   = regexp.MustCompile(`^(?:[a-z]{1,12}|[A-Z][a-z]{0,11}|[A-Z]{1,12})$`)
+	numberForm = regexp.MustCompile(`^[0-9]{1,5}$`) // of a port, or in an address
+)
+
 // FindSecrets returns the secrets of an environment, sorted by name: the values of the variables that look
 // like a secret, and the passwords and tokens in all values that are URLs or hold some.
 func FindSecrets(environ []string) []Secret {
@@ -133,6 +160,8 @@ func secretsOf(user, password string, hasPassword bool) []string {
 	return nil
 }
 
+const labelStart = "[redacted:"
+
 // labelFor returns the text that replaces a secret. It is safe within JSON, a URL and a shell word,
 // whatever the name.
 func labelFor(name string) string {
@@ -142,5 +171,5 @@ func labelFor(name string) string {
 		}
 		return '_'
 	}, name)
-	return "[redacted:" + safe + "]"
+	return labelStart + safe + "]"
 }

@@ -27,7 +27,9 @@ type Redactor struct {
 	forms  map[uint64][]form   // by their first 8 bytes, the longest first
 	starts map[string]struct{} // the first 1 to 7 bytes of every form
 	pairs  *[1 << 16 / 64]uint64
-	short  []string
+	values map[string]string // by label; "" for a label of several values, or of several lines
+
+	names, short, words []string
 }
 
 // form is one way in which a secret may be written.
@@ -35,18 +37,23 @@ type form struct{ text, label string }
 
 // New returns a redactor of the secrets in environ, NAME=value as os.Environ
 // returns them, and of the extra ones. A variable is a secret by its name (see
-// FindSecrets). White space around a value does not count.
+// FindSecrets) unless its value is made of words (see IsWord). White space around a value does not count.
 func New(environ []string, extra ...Secret) *Redactor {
-	r := &Redactor{forms: map[uint64][]form{}, starts: map[string]struct{}{}, pairs: new([1 << 16 / 64]uint64)}
+	r := &Redactor{forms: map[uint64][]form{}, starts: map[string]struct{}{}, pairs: new([1 << 16 / 64]uint64), values: map[string]string{}}
 	known := map[string]bool{}
-	for _, s := range slices.Concat(extra, FindSecrets(environ)) {
+	for i, s := range slices.Concat(extra, FindSecrets(environ)) {
 		value := strings.TrimSpace(s.Value)
-		if len(value) < MinLength {
-			if value != "" {
-				r.short = append(r.short, s.Name)
-			}
+		switch {
+		case value == "":
+			continue
+		case len(value) < MinLength:
+			r.short = append(r.short, s.Name)
+			continue
+		case i >= len(extra) && IsWord(value):
+			r.words = append(r.words, s.Name)
 			continue
 		}
+		r.addValue(s.Name, value)
 		for _, text := range formsOf(value) {
 			if !known[text] {
 				known[text] = true
@@ -60,6 +67,18 @@ func New(environ []string, extra ...Secret) *Redactor {
 	return r
 }
 
+// addValue notes the value of a name.
+func (r *Redactor) addValue(name, value string) {
+	label := labelFor(name)
+	if other, ok := r.values[label]; ok && other != value || strings.Contains(value, "\n") {
+		value = ""
+	}
+	r.values[label] = value
+	if !slices.Contains(r.names, name) {
+		r.names = append(r.names, name)
+	}
+}
+
 // addForm adds one form to the tables of r.
 func (r *Redactor) addForm(f form) {
 	key := binary.LittleEndian.Uint64([]byte(f.text))
@@ -69,6 +88,22 @@ func (r *Redactor) addForm(f form) {
 	}
 	pair := binary.LittleEndian.Uint16([]byte(f.text))
 	r.pairs[pair/64] |= 1 << (pair % 64)
+}
+
+// Names returns the names of the secrets that are redacted.
+func (r *Redactor) Names() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.names)
+}
+
+// WordNames returns the names of the variables whose values are words, and are not redacted for that.
+func (r *Redactor) WordNames() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.words)
 }
 
 // ShortNames returns the names of the secrets that are too short to be redacted.
