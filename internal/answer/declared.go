@@ -65,6 +65,33 @@ func (p *parser) checkNoDiff(kind string) *Error {
 	return nil
 }
 
+// decoration is what Markdown writes around a key or a word.
+const decoration = " \t*_`"
+
+// cutField splits a line into the key and the value of a field. The colon may be a full-width one, and the key may be
+// decorated.
+func cutField(line string) (key, value string, ok bool) {
+	at := strings.IndexFunc(line, func(r rune) bool { return r == ':' || r == '：' })
+	if at < 0 {
+		return "", "", false
+	}
+	key = strings.Trim(line[:at], decoration)
+	value = strings.TrimPrefix(strings.TrimPrefix(line[at:], ":"), "：")
+	if key != strings.TrimSpace(line[:at]) { // **key:** value
+		value = strings.TrimLeft(value, decoration)
+	}
+	return strings.ToLower(key), strings.TrimSpace(value), true
+}
+
+// plainType returns the lines of the field type without quotes, decoration and a comment behind the word.
+func plainType(lines []string) []string {
+	if len(lines) != 1 {
+		return lines
+	}
+	word, _, _ := strings.Cut(lines[0], "#")
+	return []string{strings.Trim(word, decoration+`"'.`)}
+}
+
 // parseResult reads the fields of a result block. A line that begins no field continues the field before.
 func (p *parser) parseResult(b block) (resultBlock, *Error) {
 	var needed []string
@@ -73,8 +100,7 @@ func (p *parser) parseResult(b block) (resultBlock, *Error) {
 	open := ""
 	for i := b.from; i < b.to; i++ {
 		line := strings.TrimSpace(strings.ToValidUTF8(string(p.lines[i]), "\ufffd"))
-		key, value, ok := strings.Cut(line, ":")
-		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		key, value, ok := cutField(line)
 		_, known := fields[key]
 		switch {
 		case ok && (known || key == "needed_input"):
@@ -93,6 +119,7 @@ func (p *parser) parseResult(b block) (resultBlock, *Error) {
 			fields[open] = append(fields[open], line)
 		}
 	}
+	fields["type"] = plainType(fields["type"])
 	text := func(key string) string { return strings.TrimSpace(strings.Join(fields[key], " ")) }
 	r := resultBlock{kind: text("type"), summary: text("summary"), question: text("question"), reason: text("reason"), needed: needed}
 	if r.kind == "" {

@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,17 +33,21 @@ func (p *parser) findLoose() ([]byte, *Error) {
 	}
 	if len(fenced) > 0 {
 		p.prose = rest
-		return joinDiffs(fenced)
+		return p.joinDiffs(fenced)
 	}
 	return p.findBare()
 }
 
-// fence is a line of three or more back-ticks or tildes at column 0.
+// fence is a line of three or more back-ticks or tildes.
 type fence struct {
-	mark byte
-	n    int
-	info string // lower-case
+	prefix string // the blanks of a list item and the marks of a quote before it
+	mark   byte
+	n      int
+	info   string // lower-case
 }
+
+// maxPrefix bounds fence.prefix.
+const maxPrefix = 24
 
 // fenceAt returns the fence on line i. ok is false if the line is no fence.
 func (p *parser) fenceAt(i int) (fence, bool) {
@@ -50,17 +55,46 @@ func (p *parser) fenceAt(i int) (fence, bool) {
 		return fence{}, false
 	}
 	line := bytes.TrimRight(p.lines[i], " \t\r\n")
-	if len(line) == 0 || line[0] != '`' && line[0] != '~' {
+	text := bytes.TrimLeft(line, " \t>")
+	prefix := string(line[:len(line)-len(text)])
+	if len(text) == 0 || text[0] != '`' && text[0] != '~' || len(prefix) > maxPrefix {
 		return fence{}, false
 	}
-	f := fence{mark: line[0]}
-	f.n = len(line) - len(bytes.TrimLeft(line, string(f.mark)))
-	f.info = strings.ToLower(strings.TrimSpace(string(line[f.n:])))
+	f := fence{prefix: prefix, mark: text[0]}
+	f.n = len(text) - len(bytes.TrimLeft(text, string(f.mark)))
+	f.info = strings.ToLower(strings.TrimSpace(string(text[f.n:])))
 	return f, f.n >= 3 && !(f.mark == '`' && strings.Contains(f.info, "`"))
 }
 
+// inside returns the lines between a fence and its end: without the prefix of the fence if the first line that is not
+// blank has it, as they are otherwise. ok is false if only some lines have it.
+func (p *parser) inside(f fence, from, to int) (lines [][]byte, ok bool) {
+	lines = p.lines[from:to]
+	first := slices.IndexFunc(lines, func(l []byte) bool { return len(bytes.TrimSpace(l)) > 0 })
+	if f.prefix == "" || first < 0 || !bytes.HasPrefix(lines[first], []byte(f.prefix)) {
+		return lines, true
+	}
+	out := make([][]byte, len(lines))
+	for i, l := range lines {
+		rest, has := bytes.CutPrefix(l, []byte(f.prefix))
+		if !has && len(bytes.TrimLeft(l, " \t>\r\n")) > 0 {
+			return nil, false
+		}
+		if !has {
+			rest = l[len(bytes.TrimRight(l, "\r\n")):]
+		}
+		out[i] = rest
+	}
+	return out, true
+}
+
 // isClosedBy reports whether g closes f.
-func (f fence) isClosedBy(g fence) bool { return g.mark == f.mark && g.n >= f.n && g.info == "" }
+func (f fence) isClosedBy(g fence) bool {
+	return g.prefix == f.prefix && g.mark == f.mark && g.n >= f.n && g.info == ""
+}
+
+// kind tells fences apart that cannot close each other.
+func (f fence) kind() string { return f.prefix + string(f.mark) }
 
 // saysDiff reports whether the fence's first word is a name of the format.
 func (f fence) saysDiff() bool {
@@ -74,17 +108,17 @@ const maxScans = 8
 // closer is a fence that can close others.
 type closer struct{ line, n int }
 
-// listClosers returns the fences of each mark that can close others, from the end of the answer on. It leaves out those
+// listClosers returns the fences of each kind that can close others, from the end of the answer on. It leaves out those
 // that are no longer than one after them.
-func (p *parser) listClosers() map[byte][]closer {
-	all := make(map[byte][]closer)
+func (p *parser) listClosers() map[string][]closer {
+	all := make(map[string][]closer)
 	for i := range slices.Backward(p.lines) {
 		f, ok := p.fenceAt(i)
 		if !ok || f.info != "" {
 			continue
 		}
-		if known := all[f.mark]; len(known) == 0 || known[len(known)-1].n < f.n {
-			all[f.mark] = append(known, closer{i, f.n})
+		if known := all[f.kind()]; len(known) == 0 || known[len(known)-1].n < f.n {
+			all[f.kind()] = append(known, closer{i, f.n})
 		}
 	}
 	return all
@@ -95,7 +129,7 @@ func (p *parser) isClosed(start int, f fence) bool {
 	if p.closers == nil {
 		p.closers = p.listClosers()
 	}
-	all := p.closers[f.mark]
+	all := p.closers[f.kind()]
 	k, _ := slices.BinarySearchFunc(all, f.n, func(c closer, n int) int { return cmp.Compare(c.n, n) })
 	return k < len(all) && all[k].line > start
 }
@@ -117,27 +151,29 @@ func (p *parser) findFenceEnd(start, limit int, f fence) int {
 		case closes && first < 0:
 			first = i
 		}
-		t.Add(p.lines[i])
+		t.Add(bytes.TrimPrefix(p.lines[i], []byte(f.prefix)))
 	}
 	p.scans++
 	return first
 }
 
 // findFences returns the diffs in fences, and the lines of prose outside of all fences. After maxScans fences without
-// an end it takes others without an end for prose, unless they say that they hold a diff.
+// an end it takes others without an end for prose, unless they say that they hold a diff. Behind the header of a bare
+// diff a fence that is indented is a line of that diff.
 func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
-	open := make(map[byte]int) // the shortest fence of each mark that is known to have no end
-	judged := 0
+	open := make(map[string]int) // the shortest fence of each kind that is known to have no end
+	judged, bare := 0, false
 	for k := 0; k < len(p.prose); k++ {
 		i := p.prose[k]
 		f, ok := p.fenceAt(i)
-		if n, known := open[f.mark]; !ok || known && f.n >= n {
+		if n, known := open[f.kind()]; !ok || known && f.n >= n || bare && f.prefix != "" {
+			bare = bare || p.startsBare(i)
 			rest = append(rest, i)
 			continue
 		}
 		end := p.findFenceEnd(i, len(p.lines), f)
 		if end < 0 {
-			open[f.mark] = f.n
+			open[f.kind()] = f.n
 			if judged++; judged <= maxScans || f.saysDiff() {
 				end, err = p.judgeOpenFence(i, f)
 			}
@@ -149,7 +185,11 @@ func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
 				continue
 			}
 		}
-		if diff := bytes.Join(p.lines[i+1:end], nil); isDiff(f, diff) {
+		lines, whole := p.inside(f, i+1, end)
+		if !whole {
+			return nil, nil, newError(Contradiction, "some lines in the fence on line %d are indented as the fence is and others are not; put the diff between %s and %s", i+1, patchBegin, patchEnd)
+		}
+		if diff := bytes.Join(lines, nil); isDiff(f, diff) {
 			diffs = append(diffs, diff)
 		}
 		for k+1 < len(p.prose) && p.prose[k+1] <= end {
@@ -159,12 +199,18 @@ func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
 	return diffs, rest, nil
 }
 
+// startsBare reports whether the header of a diff begins on line i.
+func (p *parser) startsBare(i int) bool {
+	return udiff.StartsWithHeader(bytes.Join(p.lines[i:min(len(p.lines), i+3)], nil))
+}
+
 // judgeOpenFence decides about a fence without end. It is the end of the answer if it holds a whole diff
 // and the provider said that it finished. It is prose, -1, if it holds no diff.
 func (p *parser) judgeOpenFence(start int, f fence) (end int, err *Error) {
-	diff := bytes.Join(p.lines[start+1:], nil)
+	lines, whole := p.inside(f, start+1, len(p.lines))
+	diff := bytes.Join(lines, nil)
 	switch {
-	case !isDiff(f, diff):
+	case !whole || !isDiff(f, diff):
 		return -1, nil
 	case !p.finished || !udiff.IsComplete(diff):
 		return -1, newError(Truncated, "the fence on line %d is not closed, so the diff may be cut; give it again, complete", start+1)
@@ -177,9 +223,12 @@ func isDiff(f fence, text []byte) bool {
 	return f.saysDiff() || udiff.LooksLikeDiff(text)
 }
 
-// joinDiffs makes one patch of several diffs. Repeated diffs count once, and the others have to change
-// different files.
-func joinDiffs(diffs [][]byte) ([]byte, *Error) {
+// alternatives matches prose that offers a choice between diffs, or takes one back.
+var alternatives = regexp.MustCompile(`(?i)\b(?:options?|alternatives?|alternatively|instead|either|versions?|variants?|drafts?|wrong|wait|actually|or)\b`)
+
+// joinDiffs makes one patch of several diffs. Repeated diffs count once. The others have to change different files, or
+// go on further down in the same file while the prose offers no choice between them.
+func (p *parser) joinDiffs(diffs [][]byte) ([]byte, *Error) {
 	var distinct [][]byte
 	known := make(map[string]bool)
 	for _, d := range diffs {
@@ -191,15 +240,19 @@ func joinDiffs(diffs [][]byte) ([]byte, *Error) {
 	if len(distinct) == 1 {
 		return distinct[0], nil
 	}
-	seen := make(map[string]bool)
+	reached := make(map[string]int) // the line that the last hunk of a file begins at
 	var out []byte
 	for _, d := range distinct {
-		names := udiff.SectionNames(d)
-		if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return seen[n] }) {
+		spans := udiff.Spans(d)
+		further := !slices.ContainsFunc(spans, func(s udiff.Span) bool {
+			last, again := reached[s.Name]
+			return again && (s.First <= last || last < 0 || s.First < 0 || alternatives.MatchString(p.proseText()))
+		})
+		if len(spans) == 0 || !further {
 			return nil, newError(ManyPatches, "the answer has %d diffs that are not one patch: two are about the same file, or one names none; put the whole patch into one block", len(distinct))
 		}
-		for _, n := range names {
-			seen[n] = true
+		for _, s := range spans {
+			reached[s.Name] = s.Last
 		}
 		out = append(out, d...)
 	}
@@ -209,8 +262,7 @@ func joinDiffs(diffs [][]byte) ([]byte, *Error) {
 // findBare returns the text from the first header of a diff on.
 func (p *parser) findBare() ([]byte, *Error) {
 	for k, i := range p.prose {
-		text := bytes.Join(p.lines[i:min(len(p.lines), i+3)], nil)
-		if !udiff.StartsWithHeader(text) {
+		if !p.startsBare(i) {
 			continue
 		}
 		end := i

@@ -81,7 +81,7 @@ type parser struct {
 	prose   []int // lines outside of all blocks
 
 	scans   int // for the ends of fences, in vain; see maxScans
-	closers map[byte][]closer
+	closers map[string][]closer
 }
 
 // block is the lines [from, to) between two markers or fences.
@@ -204,7 +204,11 @@ func (p *parser) blockDiff(b block) ([]byte, *Error) {
 		if p.findFenceEnd(first, b.to, f) != last {
 			return nil, newError(Contradiction, "the patch block holds a fence that does not go around the whole patch")
 		}
-		b = block{first + 1, last}
+		lines, whole := p.inside(f, first+1, last)
+		if !whole {
+			return nil, newError(Contradiction, "some lines in the fence of the patch block are indented as the fence is and others are not")
+		}
+		return bytes.Join(lines, nil), nil
 	}
 	return bytes.Join(p.lines[b.from:b.to], nil), nil
 }
@@ -212,9 +216,8 @@ func (p *parser) blockDiff(b block) ([]byte, *Error) {
 // isBlank reports whether line i is blank.
 func (p *parser) isBlank(i int) bool { return len(bytes.TrimSpace(p.lines[i])) == 0 }
 
-// summarizeProse returns the prose around the blocks in one line.
-func (p *parser) summarizeProse() string {
-	const most = 500
+// proseText returns the prose around the blocks, in one line.
+func (p *parser) proseText() string {
 	var words []string
 	for _, i := range p.prose {
 		if _, ok := p.fenceAt(i); ok {
@@ -222,7 +225,13 @@ func (p *parser) summarizeProse() string {
 		}
 		words = append(words, strings.Fields(strings.ToValidUTF8(string(p.lines[i]), "\ufffd"))...)
 	}
-	s := strings.Join(words, " ")
+	return strings.Join(words, " ")
+}
+
+// summarizeProse returns the prose around the blocks in one line.
+func (p *parser) summarizeProse() string {
+	const most = 500
+	s := p.proseText()
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + " ..."
 	}

@@ -99,7 +99,7 @@ func (p *planner) deleteFile(s *step) *Refusal {
 	if r != nil {
 		return r
 	}
-	f := place.NewFile(before.Content)
+	f := place.NewFile(withoutMark(before.Content, s.hunks))
 	at := f.FirstDifference(lines)
 	if at < 0 {
 		return p.addFile(FileChange{Path: s.old, Kind: Deleted, Before: &before})
@@ -160,16 +160,24 @@ func (p *planner) editFile(s *step, before []byte) ([]byte, *Refusal) {
 		return nil, tooBig(s.old, "the file has %d bytes; at most %d are taken", len(before), p.limits.File)
 	}
 	trusted := len(s.section.OldID) == 40 && s.section.OldID == blobID(before)
-	mark := []byte("\ufeff")
-	if !bytes.HasPrefix(before, mark) || hasLinePrefix(s.hunks, mark) {
+	text := withoutMark(before, s.hunks)
+	if len(text) == len(before) {
 		return p.editText(s, before, trusted)
-	}
-	text := before
-	for bytes.HasPrefix(text, mark) {
-		text = text[len(mark):]
 	}
 	after, r := p.editText(s, text, trusted)
 	return slices.Concat(before[:len(before)-len(text)], after), r
+}
+
+// withoutMark returns the text of a file without the byte order mark that the diff does not show.
+func withoutMark(text []byte, hunks []udiff.Hunk) []byte {
+	mark := []byte("\ufeff")
+	if hasLinePrefix(hunks, mark) {
+		return text
+	}
+	for bytes.HasPrefix(text, mark) {
+		text = text[len(mark):]
+	}
+	return text
 }
 
 // editText is editFile without the mark. trusted says that the diff was made for this very file.

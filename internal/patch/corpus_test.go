@@ -37,6 +37,7 @@ type corpusCase struct {
 		ModesAfter map[string]string   `json:"modes_after"`
 		MayRefuse  bool                `json:"may_refuse"`
 		AnswerType string              `json:"answer_type"`
+		Says       string              // what the refusal says, at least
 	}
 }
 
@@ -227,14 +228,21 @@ func score(n map[outcome]int) string {
 	return fmt.Sprintf("n %3d right %3d (%3d%%) wrong %d", all, n[right], 100*n[right]/max(1, all), n[wrong])
 }
 
-// TestSyntheticCorpus is the part of the corpus that this repository holds itself.
+// TestSyntheticCorpus is the part of the corpus that this repository holds itself: made cases, and answers in the
+// dialects that models and diff programs are reported to use.
 func TestSyntheticCorpus(t *testing.T) {
-	for _, c := range corpus(t, filepath.Join("testdata", "cases_synthetic.jsonl")) {
-		t.Run(c.ID, func(t *testing.T) {
-			if got, r := c.judge(t); got == wrong || got == missing && !c.Expect.MayRefuse {
-				t.Errorf("%s: %+v", got, r.Error)
-			}
-		})
+	for _, name := range []string{"cases_synthetic.jsonl", "cases_dialects.jsonl"} {
+		for _, c := range corpus(t, filepath.Join("testdata", name)) {
+			t.Run(c.ID, func(t *testing.T) {
+				got, r := c.judge(t)
+				if got == wrong || got == missing && !c.Expect.MayRefuse {
+					t.Errorf("%s: %+v, diff %q", got, r.Error, r.Diff)
+				}
+				if r.Error != nil && !strings.Contains(r.Error.Message, c.Expect.Says) {
+					t.Errorf("refused with %q, want it to say %q", r.Error.Message, c.Expect.Says)
+				}
+			})
+		}
 	}
 }
 

@@ -132,6 +132,11 @@ func (l *layoutCheck) checkFree(name string) *Refusal {
 // checkNewPart checks one part of a new name: part in directory dir.
 func (l *layoutCheck) checkNewPart(name, dir, part string, last bool) *Refusal {
 	full := path.Join(dir, part)
+	if last || !slices.Contains(l.namesIn(cmp.Or(dir, ".")), part) {
+		if rule := checkPortable(part); rule != "" {
+			return &Refusal{Kind: BadPath, Path: name, Message: rule}
+		}
+	}
 	if !last {
 		if _, err := l.lookupFile(full); err == nil && !l.gone[full] {
 			return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("%s is a file, not a directory", display.Line(full))}

@@ -23,8 +23,7 @@ var (
 	device   = regexp.MustCompile(`^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])$`)
 )
 
-// checkPath returns the rule that forbids a name, or "" if no rule does. The rules hold for every system
-// on which the repository may be checked out.
+// checkPath returns the rule that forbids a name, or "" if no rule does.
 func checkPath(name string) string {
 	switch {
 	case name == "":
@@ -35,11 +34,9 @@ func checkPath(name string) string {
 		return "the name is not UTF-8"
 	case strings.HasPrefix(name, "/"):
 		return "the name is absolute; names are relative to the top of the repository"
-	case strings.ContainsAny(name, `\:`):
-		return "the name holds a backslash or a colon"
 	}
 	for _, r := range name {
-		if unicode.IsControl(r) || display.IsDeceptive(r) {
+		if unicode.IsControl(r) {
 			return fmt.Sprintf("the name holds the invisible character U+%04X", r)
 		}
 	}
@@ -53,8 +50,15 @@ func checkPath(name string) string {
 
 // checkComponent returns the rule that forbids one part of a name, or "" if no rule does.
 func checkComponent(part string) string {
-	folded := strings.ToLower(strings.TrimRight(part, " ."))
-	stem, _, _ := strings.Cut(folded, ".")
+	visible := strings.Map(func(r rune) rune {
+		if display.IsDeceptive(r) { // some file systems pass over such a character
+			return -1
+		}
+		return r
+	}, part)
+	folded := strings.ToLower(strings.TrimRight(visible, " ."))
+	folded, _, _ = strings.Cut(folded, ":") // a stream of the file, on some systems
+	folded = strings.TrimRight(folded, " .")
 	switch {
 	case part == "":
 		return "a part of the name is empty"
@@ -66,6 +70,22 @@ func checkComponent(part string) string {
 		return "the name lies in git's own directory, or could be taken for it"
 	case strings.HasPrefix(folded, ownPrefix):
 		return "a part of the name is one of those that are used while a patch is applied"
+	}
+	return ""
+}
+
+// checkPortable returns the rule that forbids one part of a name that a patch makes, or "" if no rule does. The rules hold
+// for every system on which the repository may be checked out. A name that is there already may break them.
+func checkPortable(part string) string {
+	stem, _, _ := strings.Cut(strings.ToLower(strings.TrimRight(part, " .")), ".")
+	for _, r := range part {
+		if display.IsDeceptive(r) {
+			return fmt.Sprintf("the name holds the invisible character U+%04X", r)
+		}
+	}
+	switch {
+	case strings.ContainsAny(part, `\:`):
+		return "the name holds a backslash or a colon"
 	case strings.HasSuffix(part, " ") || strings.HasSuffix(part, "."):
 		return "a part of the name ends in a blank or a dot"
 	case device.MatchString(strings.TrimRight(stem, " ")):

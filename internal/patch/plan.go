@@ -146,6 +146,16 @@ func (p *planner) hasEntry(path string) bool {
 	return err == nil || errors.Is(err, ErrTooLarge) || other && e.Path == path
 }
 
+// isDir reports whether path is an allowed name and a directory of the tree.
+func (p *planner) isDir(path string) bool {
+	if checkPath(path) != "" {
+		return false
+	}
+	_, err := p.lookupFile(path)
+	e, other := errors.AsType[*EntryError](err)
+	return other && e.Path == path && e.Entry == Directory
+}
+
 // isPrefixedFile reports whether name is a file of the tree, with or without a prefix.
 func (p *planner) isPrefixedFile(name string) bool {
 	if p.isFile(name) {
@@ -202,7 +212,7 @@ func (p *planner) reportHeader(s udiff.Section, path string) {
 
 // buildStep reads one section.
 func (p *planner) buildStep(s udiff.Section) (*step, *Refusal) {
-	n, r := sectionNames(s, p.isFile)
+	n, r := sectionNames(s, treeNames{p.isFile, p.isDir})
 	if r == nil {
 		r = checkSection(s, n)
 	}

@@ -3,6 +3,7 @@ package udiff
 import (
 	"bytes"
 	"errors"
+	"slices"
 )
 
 // IsComplete reports whether text has a diff that does not break off: its last hunk has all the lines that
@@ -49,21 +50,33 @@ func StartsWithHeader(text []byte) bool {
 	return IsFileHeader(first, second) && (len(bytes.TrimSpace(third)) == 0 || IsHunkHeader(third))
 }
 
-// SectionNames returns the names that the sections of text carry, without git's prefixes.
-func SectionNames(text []byte) []string {
+// Span is a name that a section of a diff carries, without git's prefix, and the lines of the file at which its first and
+// last hunk begin, as the headers of the hunks say. They are -1 where the section is no plain change of the file's text.
+type Span struct {
+	Name        string
+	First, Last int
+}
+
+// Spans returns the names in the sections of text with their lines.
+func Spans(text []byte) []Span {
 	d, err := Parse(text, knowNone, true)
 	if err != nil {
 		return nil
 	}
-	var names []string
+	var spans []Span
 	for _, s := range d.Sections {
+		span := Span{First: -1, Last: -1}
+		if plain := !s.Created && !s.Removed && !s.Rename && !s.Copy && s.Old != Null && s.New != Null; plain && len(s.Hunks) > 0 {
+			span.First, span.Last = s.Hunks[0].Old.Start, s.Hunks[len(s.Hunks)-1].Old.Start
+		}
 		for _, n := range []string{s.GitOld, s.GitNew, s.Old, s.New, s.From, s.To} {
-			if n != "" && n != Null {
-				names = append(names, bareName(n))
+			span.Name = bareName(n)
+			if n != "" && n != Null && !slices.Contains(spans, span) {
+				spans = append(spans, span)
 			}
 		}
 	}
-	return names
+	return spans
 }
 
 // bareName returns n without git's prefix.

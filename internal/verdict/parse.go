@@ -15,7 +15,7 @@ import (
 const decoration = " \t#*_`"
 
 var (
-	tagForm  = regexp.MustCompile("(?i)decision[\"'*_` \t]*:")
+	tagForm  = regexp.MustCompile("(?i)decision[\"'*_` \t]*[:：]")
 	wordNext = regexp.MustCompile("(?i)^[\\s\"'*_`]*(?:PASS|FIX|ASK)\\b")
 	wordForm = regexp.MustCompile(`^[A-Za-z]+`)
 	anyWord  = regexp.MustCompile(`\b(?:PASS|FIX|ASK)\b`)
@@ -123,6 +123,9 @@ func valueOf(text string) (value, after string) {
 	return "", ""
 }
 
+// signs are the pictures that may follow a decision and say the same.
+var signs = map[Word]string{Pass: "✅✔✓☑👍🎉\ufe0f", Fix: "❌✗✘❎🔧🛠⚠\ufe0f", Ask: "❓❔⚠\ufe0f"}
+
 // parseDecision reads a decision and the reason that may follow it.
 func parseDecision(value string) (d Word, reason string, ok bool) {
 	w := wordForm.FindString(value)
@@ -130,7 +133,7 @@ func parseDecision(value string) (d Word, reason string, ok bool) {
 	if !slices.Contains(decisions, d) {
 		return "", "", false
 	}
-	rest := strings.Trim(value[len(w):], decoration)
+	rest := strings.Trim(value[len(w):], decoration+signs[d])
 	if rest == "" || rest == "." {
 		return d, "", true
 	}
