@@ -1,6 +1,10 @@
 package answer
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/udiff"
+)
 
 // resultBlock holds the fields of a result block.
 type resultBlock struct {
@@ -51,7 +55,7 @@ func (p *parser) declaredDiff() ([]byte, *Error) {
 	}
 	diff, err := p.findLoose()
 	if err == nil && diff == nil {
-		err = newError(NoPatch, "the type is PATCH but there is no patch; put a unified diff between %s and %s", patchBegin, patchEnd)
+		err = newError(NoPatch, "the type is PATCH but there is no patch; put a unified diff between %s and %s", patchBegin, patchEnd+udiff.Hint(p.text))
 	}
 	return diff, err
 }

@@ -19,7 +19,7 @@ func (p *parser) parseUndeclared() (Answer, error) {
 	}
 	if diff == nil {
 		return Answer{}, newError(NoType, "the answer is no PATCH, ASK or NOOP: give a result block between %s and %s, and for a PATCH a unified diff between %s and %s",
-			resultStart, resultEnd, patchBegin, patchEnd)
+			resultStart, resultEnd, patchBegin, patchEnd+udiff.Hint(p.text))
 	}
 	return Answer{Kind: Patch, Summary: p.summarizeProse(), Diff: diff}, nil
 }

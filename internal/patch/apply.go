@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/patch/place"
 	"github.com/ratchet-dev/ratchet/internal/udiff"
@@ -78,6 +79,9 @@ func (p *planner) createFile(s *step) *Refusal {
 	if r != nil {
 		return r
 	}
+	if areNumbered(lines) {
+		return &Refusal{Kind: NotADiff, Path: s.new, Message: "its lines begin with line numbers, as a file viewer shows them: leave the numbers out"}
+	}
 	size := 0
 	for _, l := range lines {
 		size += len(l.Text) + 1
@@ -129,7 +133,10 @@ func (p *planner) wholeFileLines(s *step, path string, op udiff.Op) ([]udiff.Lin
 			return nil, &Refusal{Kind: NotADiff, Path: path, Hunk: i + 1, Message: fmt.Sprintf("the file is made or deleted as a whole, but this line says otherwise: %s", clipLine(quoteLine(*odd)))}
 		}
 		if chosen.Note != "" {
-			p.addRepair(path, i+1, RepairTail, "")
+			if r := refuseChangeIn(chosen.Prose, path, i+1); r != nil {
+				return nil, r
+			}
+			p.addRepair(path, i+1, RepairTail, proseOf(chosen.Prose))
 		} else if h.Fit != len(chosen.Lines) {
 			p.addRepair(path, i+1, RepairCounts, "")
 		}
@@ -139,6 +146,25 @@ func (p *planner) wholeFileLines(s *step, path string, op udiff.Op) ([]udiff.Lin
 		all = append(all, chosen.Lines...)
 	}
 	return all, nil
+}
+
+// refuseChangeIn refuses a hunk behind which a line tells of another change. It returns nil if there is none.
+func refuseChangeIn(prose []udiff.Line, path string, hunk int) *Refusal {
+	for _, l := range prose {
+		if l.Bare && udiff.IsChange(l.Text) {
+			return &Refusal{Kind: NotADiff, Path: path, Hunk: hunk, Message: "a line behind the hunk tells of a change that is no hunk, so the diff is not whole: " + clipLine(string(l.Text))}
+		}
+	}
+	return nil
+}
+
+// proseOf returns the text of lines that were passed over.
+func proseOf(lines []udiff.Line) string {
+	var text []string
+	for _, l := range lines {
+		text = append(text, quoteLine(l))
+	}
+	return strings.TrimSpace(strings.Join(text, "\n"))
 }
 
 // findOtherLine returns the first line that neither has the operation op nor is empty, or nil.
@@ -220,7 +246,7 @@ func toPlaceHunk(h udiff.Hunk) place.Hunk {
 	if start > 0 && h.Old.Lines != 0 {
 		start--
 	}
-	return place.Hunk{Start: start, Counted: h.Fit == len(r[0].Lines), Readings: r}
+	return place.Hunk{Heading: h.Heading, Start: start, Counted: h.Fit == len(r[0].Lines), Readings: r}
 }
 
 // quoteLine returns a hunk line as the diff shows it, without its carriage return.

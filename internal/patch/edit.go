@@ -67,6 +67,9 @@ func (e *editor) reportShared(matches []place.Match) {
 
 // addSpans turns a placed hunk into spans and reports its repairs.
 func (e *editor) addSpans(i int, m place.Match, h place.Hunk) *Refusal {
+	if r := refuseChangeIn(h.Readings[m.Reading].Prose, e.path, i+1); r != nil {
+		return r
+	}
 	e.reportRepairs(i, m, h)
 	indent := reindent{}
 	if m.Level >= place.Blanks {
@@ -117,7 +120,7 @@ func (e *editor) reportRepairs(i int, m place.Match, h place.Hunk) {
 	}
 	switch h.Readings[m.Reading].Note {
 	case udiff.NoteTail:
-		e.addRepair(e.path, n, RepairTail, "")
+		e.addRepair(e.path, n, RepairTail, proseOf(h.Readings[m.Reading].Prose))
 	case udiff.NoteWrapped:
 		e.addRepair(e.path, n, RepairWrapped, "")
 	case udiff.NoteBlank:

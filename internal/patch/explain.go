@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/patch/place"
@@ -32,14 +33,36 @@ func explainMiss(s *step, f *place.File, hunks []place.Hunk, m *place.Miss) *Ref
 	case place.Exhausted:
 		r.Kind = TooBig
 		r.Message = "the file repeats itself too much to find the place; show more context lines"
-	case place.DeletedDiffers:
+	case place.DeletedDiffers, place.NotFound:
+		if areNumbered(hunks[m.Hunk].Readings[0].Lines) {
+			r.Kind, r.Message = ContextNotFound, "its lines begin with line numbers, as a file viewer shows them: leave the numbers out"
+			return r
+		}
+		if m.Reason == place.NotFound {
+			r.Kind = ContextNotFound
+			r.Message = "no place in the file agrees with it\n" + showDifference(f, m)
+			return r
+		}
 		r.Kind = DeletedLineDiffers
 		r.Message = "a line that it deletes reads otherwise in the file\n" + showDifference(f, m)
-	default:
-		r.Kind = ContextNotFound
-		r.Message = "no place in the file agrees with it\n" + showDifference(f, m)
 	}
 	return r
+}
+
+// numberForm matches a line as file viewers show it: a number that is set right in six columns, and a tab or an arrow.
+var numberForm = regexp.MustCompile(`^(?: {5}\d| {4}\d{2}| {3}\d{3}| {2}\d{4}| \d{5}|\d{6})(?:\t|→)|^ *\d+→`)
+
+// areNumbered reports whether two lines or more begin with line numbers, and no line without one holds text.
+func areNumbered(lines []udiff.Line) bool {
+	n := 0
+	for _, l := range lines {
+		if numberForm.Match(l.Text) {
+			n++
+		} else if len(bytes.TrimSpace(l.Text)) > 0 {
+			return false
+		}
+	}
+	return n > 1
 }
 
 // listNumbers returns numbers separated by commas.

@@ -67,6 +67,11 @@ func (p *planner) planDiff(diff []byte, strict bool) (*Change, error) {
 		return nil, refuseSyntax(err)
 	}
 	p.unsure = d.Unsure
+	for i, l := range d.Passed {
+		if udiff.IsChange(l.Text) && !isHeaderOfNext(d, i) {
+			return nil, &Refusal{Kind: NotADiff, Message: fmt.Sprintf("line %d of the diff tells of a change that is no hunk, so the diff is not whole: %s", l.At, clipLine(string(l.Text)))}
+		}
+	}
 	steps, r := p.buildSteps(d)
 	if r != nil {
 		return nil, r
@@ -82,6 +87,7 @@ func (p *planner) planDiff(diff []byte, strict bool) (*Change, error) {
 	if len(p.change.Files) == 0 {
 		return nil, &Refusal{Kind: NotADiff, Message: "the diff changes nothing: it has no added and no deleted lines"}
 	}
+	p.reportPassed(d)
 	if d.CRLF {
 		p.addRepair("", 0, RepairLineEnds, "carriage returns of the answer taken off")
 	}
@@ -89,6 +95,30 @@ func (p *planner) planDiff(diff []byte, strict bool) (*Change, error) {
 	slices.SortFunc(c.Files, func(a, b FileChange) int { return strings.Compare(a.Path, b.Path) })
 	c.Sensitive = append(c.Sensitive, sensitiveReasons(c.Files, p.hasEntry)...)
 	return &c, nil
+}
+
+// isHeaderOfNext reports whether line i of those that were passed over is one that other programs put before a --- line,
+// and says no more than that line.
+func isHeaderOfNext(d *udiff.Diff, i int) bool {
+	l := d.Passed[i]
+	name, update := strings.CutPrefix(strings.TrimSpace(string(l.Text)), "*** Update File: ")
+	return slices.ContainsFunc(d.Sections, func(s udiff.Section) bool {
+		next := s.At > l.At && s.At <= l.At+2
+		return next && (udiff.IsOtherHeader(l.Text) || update && isPrefixed(s.Old, name) && isPrefixed(s.New, name))
+	})
+}
+
+// reportPassed adds a repair with the text that was passed over between the sections.
+func (p *planner) reportPassed(d *udiff.Diff) {
+	var text []string
+	for _, l := range d.Passed {
+		if line := strings.TrimSpace(string(l.Text)); !udiff.IsOtherHeader(l.Text) && strings.Trim(line, "=") != "" {
+			text = append(text, line)
+		}
+	}
+	if len(text) > 0 {
+		p.addRepair("", 0, RepairTail, strings.Join(text, "\n"))
+	}
 }
 
 // refuseSyntax returns the refusal of a text that udiff.Parse cannot read.

@@ -50,6 +50,16 @@ func parseRanges(line []byte) (old, new Range) {
 	return old, new
 }
 
+// parseHeading reads the text behind the numbers of an @@ line, or behind the @@ of a line without numbers.
+func parseHeading(line []byte) []byte {
+	at := hunkHeader.FindIndex(line)
+	if at == nil {
+		at = []int{0, len("@@")}
+	}
+	text := bytes.TrimSpace(line[at[1]:])
+	return bytes.TrimSpace(bytes.TrimSuffix(text, []byte("@@")))
+}
+
 // parseCount returns the number of lines in a range. Without digits it is 1.
 func parseCount(digits []byte) int {
 	if len(digits) == 0 {

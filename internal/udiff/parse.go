@@ -25,7 +25,7 @@ func Parse(text []byte, known Known, strict bool) (*Diff, error) {
 		return nil, &SyntaxError{Line: p.next, Msg: "the diff has too many sections or hunks", TooBig: true}
 	}
 	if len(p.diff.Sections) == 0 {
-		return nil, &SyntaxError{Msg: "no file of a unified diff was found: a file begins with a diff --git line, or with a --- and a +++ line, and has hunks that begin with @@"}
+		return nil, &SyntaxError{Msg: "no file of a unified diff was found: a file begins with a diff --git line, or with a --- and a +++ line, and has hunks that begin with @@" + Hint(text)}
 	}
 	return &p.diff, nil
 }
@@ -68,18 +68,29 @@ func (p *parser) readNext() error {
 		p.readFileNames(cur)
 	case IsHunkHeader(line):
 		if cur == nil || cur.Old == "" && !cur.Git {
-			return &SyntaxError{Line: p.next + 1, Msg: "a hunk stands before any file header: put a --- and a +++ line with the file's name before it"}
+			return &SyntaxError{Line: p.next + 1, Msg: "a hunk stands before any file header: put a --- and a +++ line with the file's name before it" + Hint(bytes.Join(p.lines, []byte("\n")))}
 		}
 		p.readHunk(cur)
 		return nil
 	case cur != nil && len(cur.Hunks) == 0 && !(p.isOrphan(p.next) && cur.alreadySays(line)):
-		cur.readExtended(line)
+		if half := bytes.HasPrefix(line, []byte("--- ")) || bytes.HasPrefix(line, []byte("+++ ")); !cur.readExtended(line) && !half {
+			p.passOver(line)
+		}
 	case p.isOrphan(p.next):
 		p.openSection(Section{})
 		p.currentSection().readExtended(line)
+	default:
+		p.passOver(line)
 	}
 	p.next++
 	return nil
+}
+
+// passOver notes a line that says nothing that is known.
+func (p *parser) passOver(line []byte) {
+	if len(bytes.TrimSpace(line)) > 0 {
+		p.diff.Passed = append(p.diff.Passed, Passed{p.next + 1, line})
+	}
 }
 
 // currentSection returns the last section, or nil if there is none.
@@ -125,6 +136,7 @@ const maxPromised = 32
 func (p *parser) readHunk(s *Section) {
 	h := Hunk{At: p.next + 1, Fit: -1}
 	h.Old, h.New = parseRanges(p.lines[p.next])
+	h.Heading = parseHeading(p.lines[p.next])
 	returns := bytes.HasSuffix(p.lines[p.next], []byte("\r"))
 	p.diff.CRLF = p.diff.CRLF || returns
 	left := counter{h.Old.Lines, h.New.Lines}
@@ -181,10 +193,15 @@ func (p *parser) endsHunk(left counter) bool {
 // isOtherHeader reports whether the next line is a line that other programs put before a --- line.
 func (p *parser) isOtherHeader() bool {
 	line := p.lines[p.next]
-	if !bytes.HasPrefix(line, []byte("diff ")) && !bytes.HasPrefix(line, []byte("Index: ")) {
+	if !IsOtherHeader(line) {
 		return false
 	}
 	return p.isFileHeaderAt(p.next+1) || p.isFileHeaderAt(p.next+2)
+}
+
+// IsOtherHeader reports whether line is one that other programs than git put before a --- line.
+func IsOtherHeader(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("diff ")) || bytes.HasPrefix(line, []byte("Index: "))
 }
 
 // isOrphan reports whether line i begins the section of a file that lost its diff --git line: it states a

@@ -36,6 +36,7 @@ type Range struct {
 type Hunk struct {
 	At       int // its @@ line in the text, from 1
 	Old, New Range
+	Heading  []byte // the text behind the numbers of the @@ line: a line of the file above the hunk
 	Lines    []Line
 	Fit      int // how many Lines fulfil the counts of the header exactly; -1 when none do
 }
@@ -69,8 +70,15 @@ const Null = "/dev/null"
 // Diff is a parsed text.
 type Diff struct {
 	Sections []Section
-	Unsure   bool // a header inside a hunk was recognized because of Known alone
-	CRLF     bool // the @@ line of a hunk ended in CR LF: its carriage returns are not the file's and have been taken off
+	Unsure   bool     // a header inside a hunk was recognized because of Known alone
+	Passed   []Passed // the lines that belong to no section and no hunk, and say nothing that is known
+	CRLF     bool     // the @@ line of a hunk ended in CR LF: its carriage returns are not the file's and have been taken off
+}
+
+// Passed is a line that was passed over.
+type Passed struct {
+	At   int // in the text, from 1
+	Text []byte
 }
 
 // Bounds of one text.

@@ -4,6 +4,7 @@
 package place
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -26,8 +27,9 @@ const (
 
 // Hunk is a hunk to be placed.
 type Hunk struct {
-	Start    int  // index of its first old line according to its header; -1 when the header has none
-	Counted  bool // the counts of its header are right
+	Heading  []byte // a line of the file above the hunk, or its beginning; empty when the header has none
+	Start    int    // index of its first old line according to its header; -1 when the header has none
+	Counted  bool   // the counts of its header are right
 	Readings []udiff.Reading
 }
 
@@ -176,6 +178,7 @@ func (f *File) chooseSpots(hunks []Hunk, spots []spot) ([]Match, *Miss) {
 		}
 	}
 	for i := range spots {
+		f.narrowByHeading(hunks[i], &spots[i])
 		f.narrowByLine(hunks, spots, i)
 	}
 	narrowByOrder(hunks, spots)
@@ -199,6 +202,48 @@ func (f *File) chooseSpots(hunks []Hunk, spots []spot) ([]Match, *Miss) {
 		matches[i] = Match{At: s.at[0], Level: s.level, Reading: s.reading, Lines: s.lines}
 	}
 	return matches, nil
+}
+
+// narrowByHeading chooses, of places that agree in every byte, the only one that is under the heading of the hunk.
+func (f *File) narrowByHeading(h Hunk, s *spot) {
+	if len(s.at) < 2 || s.level != Exact || len(h.Heading) == 0 || weighLines(s.lines, -1) < littleWeight {
+		return
+	}
+	under := slices.DeleteFunc(slices.Clone(s.at), func(at int) bool { return !f.isUnder(h.Heading, at) })
+	if len(under) == 1 {
+		s.at = under
+	}
+}
+
+// isUnder reports whether the nearest line above index at that begins as heading does is the heading of that place: no
+// line between is indented as little as it is.
+func (f *File) isUnder(heading []byte, at int) bool {
+	least := int(^uint(0) >> 1) // the least indentation of the lines between
+	for i := at - 1; i >= 0; i-- {
+		text := bytes.TrimLeft(f.Lines[i], " \t")
+		if len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		indent := len(f.Lines[i]) - len(text)
+		if bytes.HasPrefix(text, heading) {
+			return least > indent || !f.hasOther(heading, i, at, indent)
+		}
+		least = min(least, indent)
+	}
+	return false
+}
+
+// hasOther reports whether a line between index i and index at, indented by indent or less, could be a heading of the
+// kind of that on line i: it begins with the same word.
+func (f *File) hasOther(heading []byte, i, at, indent int) bool {
+	word, _, _ := bytes.Cut(heading, []byte(" "))
+	for _, line := range f.Lines[i+1 : at] {
+		text := bytes.TrimLeft(line, " \t")
+		if len(line)-len(text) <= indent && bytes.HasPrefix(text, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // narrowByLine chooses by the stated line: the place at that line, else one within three lines of it if
