@@ -165,7 +165,7 @@ func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards
 	}
 	p.Risks = clipEach(gate.FindRisks(facts)) // it bounds their number, and says how many it leaves out
 	for _, r := range change.Repairs {
-		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", display.Line(r.Path), r.Hunk, r.Kind, r.Detail))
+		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", display.Line(r.Path), r.Hunk, r.Kind, display.Line(r.Detail)))
 	}
 	p.Repairs = clipAll(p.Repairs)
 	p.Excerpt = report.Clip(display.Text(diff), maxExcerpt)

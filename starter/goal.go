@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/pflag"
@@ -47,7 +48,18 @@ func (c *cli) goalText(f runFlags) (string, error) {
 	case strings.TrimSpace(f.goal) == "":
 		return "", usageErrorf("the goal is empty: say what the run shall reach")
 	}
-	return f.goal, nil
+	return plainGoal("the goal", f.goal)
+}
+
+// plainGoal returns a goal without a byte order mark and carriage returns. It refuses bytes that are no text.
+func plainGoal(what, text string) (string, error) {
+	switch {
+	case strings.HasPrefix(text, "\xff\xfe"), strings.HasPrefix(text, "\xfe\xff"), strings.Contains(text, "\x00"):
+		return "", usageErrorf("%s is no text in UTF-8, it looks like UTF-16: save it as UTF-8", what)
+	case !utf8.ValidString(text):
+		return "", usageErrorf("%s is no text in UTF-8: save it as UTF-8", what)
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r", ""), nil
 }
 
 func (c *cli) readGoal(name string) (string, error) {
@@ -64,7 +76,13 @@ func (c *cli) readGoal(name string) (string, error) {
 	if err == nil && strings.TrimSpace(string(b)) == "" {
 		err = usageErrorf("goal file %s is empty: say what the run shall reach", name)
 	}
-	return string(b), err
+	if err != nil {
+		return "", err
+	}
+	if len(b) > run.MaxGoalBytes { // it may end within a character
+		return string(b), nil
+	}
+	return plainGoal("goal file "+display.Line(name), string(b))
 }
 
 // goalMark begins a line that explains the draft of a goal. It begins no heading of Markdown, which a goal may have.

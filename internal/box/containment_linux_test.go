@@ -116,7 +116,7 @@ var belts = []struct {
 	name, drop, probe string
 	root              bool // only the superuser's files make a difference
 }{
-	{"the filter", "seccomp", "a netlink socket", false},
+	{"the filter", "seccomp", "a netlink socket of other protocols", false},
 	{"the filter and the last user namespace", "seccomp,userns", "make a user namespace", false},
 	{"the network namespace", "net", "connect by TCP", false},
 	{"the process namespace", "pid", "see more processes than its own", false},

@@ -192,10 +192,39 @@ func (r *running) openCopies(in *inside, paths []string, first int) (opened []*o
 			r.err = errors.Join(r.err, err)
 			continue
 		}
+		if path == hostsFile {
+			f = r.withBoxName(f)
+		}
+		if f == nil {
+			continue
+		}
 		in.copies = append(in.copies, copied{to: path, fd: first + len(opened)})
 		opened = append(opened, f)
 	}
 	return opened
+}
+
+// hostsFile holds the addresses of host names.
+const hostsFile = "/etc/hosts"
+
+// withBoxName returns a file without a name that holds those of the machine and the one of the box. Java and others look
+// up their own host at their start.
+func (r *running) withBoxName(hosts *os.File) *os.File {
+	defer hosts.Close()
+	text, err := io.ReadAll(io.LimitReader(hosts, copyLimit))
+	if err != nil {
+		r.err = errors.Join(r.err, err)
+		return nil
+	}
+	return r.newMemory("box-hosts", fmt.Appendf(endLine(text), "127.0.0.1 %s\n", inner.BoxName))
+}
+
+// endLine returns text with a line feed at its end.
+func endLine(text []byte) []byte {
+	if len(text) == 0 || text[len(text)-1] == '\n' {
+		return text
+	}
+	return append(text, '\n')
 }
 
 // passStatus opens the pipe of the status.
@@ -211,19 +240,26 @@ func (r *running) passStatus() {
 
 // passMemory opens a file without a name that holds b.
 func (r *running) passMemory(name string, b []byte) {
+	if f := r.newMemory(name, b); f != nil {
+		r.files = append(r.files, f)
+	}
+}
+
+// newMemory returns a file without a name that holds b; nil after an error, which r keeps.
+func (r *running) newMemory(name string, b []byte) *os.File {
 	if r.err != nil {
-		return
+		return nil
 	}
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		r.err = fmt.Errorf("memfd: %w", err)
-		return
+		return nil
 	}
 	f := os.NewFile(uintptr(fd), name)
-	r.files = append(r.files, f)
 	if _, r.err = f.Write(b); r.err == nil {
 		_, r.err = f.Seek(0, io.SeekStart)
 	}
+	return f
 }
 
 // reportDelay is the time for reading a status that is there, by a worker that gets no turn.

@@ -33,8 +33,9 @@ var deniedEverywhere = []uint32{
 }
 
 // families are the kinds of sockets that a box has. All others lead into the kernel or out of the
-// network namespace: vsock to a hypervisor, netlink and packet sockets to the kernel, alg to its
-// cryptography.
+// network namespace: vsock to a hypervisor, packet sockets to the kernel, alg to its cryptography. Of netlink a box has
+// the protocol of routes alone: by it programs list the interfaces of the box's own network namespace, which it cannot
+// change without a capability.
 var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 
 // newNamespaces are the flags of clone that make namespaces.
@@ -145,6 +146,11 @@ func (p *program) calls() {
 			for _, family := range families {
 				b.is(family, allow)
 			}
+			b.test(unix.BPF_JEQ, unix.AF_NETLINK, func(b *program) {
+				b.loadArg(2)
+				b.is(unix.NETLINK_ROUTE, allow)
+				b.ret(refuse(unix.EAFNOSUPPORT))
+			})
 			b.ret(refuse(unix.EAFNOSUPPORT))
 		})
 	}

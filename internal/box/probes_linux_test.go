@@ -224,7 +224,7 @@ var probes = []probe{
 	call("set the clock", unix.SYS_SETTIMEOFDAY, 0, 0),
 	call("compare processes", unix.SYS_KCMP, none, none, none),
 	// Sockets into the kernel, and ways to the network.
-	sockets("a netlink socket", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE),
+	sockets("a netlink socket of other protocols", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_GENERIC),
 	sockets("a socket of the kernel's events", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT),
 	sockets("a packet socket", unix.AF_PACKET, unix.SOCK_RAW, 0),
 	sockets("a raw socket", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),

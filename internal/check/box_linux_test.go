@@ -47,6 +47,29 @@ func TestCommandInABoxHasItsDirectories(t *testing.T) {
 	}
 }
 
+// What every machine has: a host name that resolves, and a list of interfaces.
+func TestABoxIsLikeAMachine(t *testing.T) {
+	need.Program(t, "python3")
+	s := boxedSpec(t, `python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()), [name for _, name in socket.if_nameindex()])'`)
+	if got := run(t, s).Checks[0]; got.Head != "127.0.0.1 ['lo']\n" {
+		t.Errorf("got %+v, want the address and the interface of the box", got)
+	}
+}
+
+// The leak sanitizer cannot work in a box, which is no fault of the program.
+func TestASanitizerThatCannotWorkIsNoFailure(t *testing.T) {
+	cc := need.Program(t, "gcc")
+	const build = `printf '#include <stdlib.h>\nint main(void) { void *p = malloc(1); free(p); return 0; }\n' > a.c && `
+	s := boxedSpec(t, build+cc+` -fsanitize=address a.c -o a && ./a`, `ASAN_OPTIONS=detect_leaks=0 ./a`)
+	report := run(t, s)
+	if got := report.Checks[0]; got.Status != check.Error || !strings.Contains(got.Reason, "ASAN_OPTIONS=detect_leaks=0") {
+		t.Errorf("got %+v, want a check that cannot run and its remedy", got)
+	}
+	if got := report.Checks[1]; got.Status != check.Pass {
+		t.Errorf("with the remedy: got %+v, want a pass", got)
+	}
+}
+
 // The control is a spec that can be had: the same command passes there.
 func TestCommandWhoseBoxCannotBeSetUp(t *testing.T) {
 	s := boxedSpec(t, "touch ran")

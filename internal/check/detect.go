@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -34,18 +36,100 @@ func (d Detected) CommandList() []string {
 	return commands
 }
 
-// Detect finds the checks of a repository in the files of its top level. Each kind of project that is
-// there gives one check. ok is false if there is none. Detect runs nothing, and notes files that it cannot
-// read.
+// Detect finds the checks of a repository in the files of its top level, or, where these give none, in those of the
+// directories down to two levels below. Each kind of project that is there gives one check. ok is false if there is
+// none. Detect runs nothing. It notes files that it cannot read, and build files that it knows and takes no check from.
 func Detect(repo fs.FS) (_ Detected, ok bool) {
 	d := detector{repo: repo}
+	d.detectAll()
+	if len(d.found.Choices) == 0 {
+		d.detectBelow()
+	}
+	return d.found, len(d.found.Choices) > 0
+}
+
+// detectAll finds the checks of the top level.
+func (d *detector) detectAll() {
 	d.detectGo()
 	d.detectNode()
 	d.detectPython()
 	d.detectCargo()
 	d.detectJVM()
 	d.detectMake()
-	return d.found, len(d.found.Choices) > 0
+	d.noteOthers()
+}
+
+// maxBelow is the most projects below the top level whose checks are taken.
+const maxBelow = 4
+
+// passedOver are directories that hold no project of the repository's own.
+var passedOver = []string{"node_modules", "vendor", "third_party", "testdata", "fixtures", "examples", "docs", "dist", "build", "target"}
+
+// plainDir matches a directory whose name needs no quotes in a shell.
+var plainDir = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+
+// detectBelow finds the checks of projects in the directories down to two levels below.
+func (d *detector) detectBelow() {
+	below := d.listProjects(".", 2)
+	if len(below) > maxBelow {
+		d.addNote("there are %d projects below: name their checks with --check, such as --check 'cd %s && ...'", len(below), below[0].dir)
+		return
+	}
+	for _, p := range below {
+		for _, c := range p.found.Choices {
+			d.addChoice("cd "+p.dir+" && "+c.Command, p.dir+": "+c.Why)
+		}
+	}
+}
+
+// project is a directory with checks of its own.
+type project struct {
+	dir   string
+	found Detected
+}
+
+// listProjects returns the projects below dir, in the order of their names, but none inside of another.
+func (d *detector) listProjects(dir string, levels int) (found []project) {
+	entries, err := fs.ReadDir(d.repo, dir)
+	if err != nil || levels == 0 {
+		return nil
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if !e.IsDir() || !plainDir.MatchString(name) || slices.Contains(passedOver, e.Name()) {
+			continue
+		}
+		sub, err := fs.Sub(d.repo, name)
+		if err != nil {
+			continue
+		}
+		in := detector{repo: sub}
+		if in.detectAll(); len(in.found.Choices) > 0 {
+			found = append(found, project{name, in.found})
+			continue
+		}
+		found = append(found, d.listProjects(name, levels-1)...)
+	}
+	return found
+}
+
+// otherBuilds are build files from which no check is taken, and the command that they mostly stand for.
+var otherBuilds = []struct{ pattern, command string }{
+	{"justfile", "just test"}, {"Justfile", "just test"}, {"Taskfile.yml", "task test"}, {"Taskfile.yaml", "task test"},
+	{"Gemfile", "bundle exec rake test"}, {"Rakefile", "rake test"}, {"composer.json", "composer test"}, {"mix.exs", "mix test"},
+	{"deno.json", "deno test"}, {"deno.jsonc", "deno test"}, {"CMakeLists.txt", "cmake -B /tmp/b && cmake --build /tmp/b && ctest --test-dir /tmp/b"},
+	{"meson.build", "meson setup /tmp/b && meson test -C /tmp/b"}, {"MODULE.bazel", "bazel test //..."}, {"WORKSPACE", "bazel test //..."},
+	{"*.sln", "dotnet test"}, {"*.csproj", "dotnet test"}, {"Package.swift", "swift test"}, {"build.sbt", "sbt test"},
+	{"pubspec.yaml", "dart test"}, {"stack.yaml", "stack test"}, {"*.cabal", "cabal test"}, {"dune-project", "dune test"}, {"build.zig", "zig build test"},
+}
+
+// noteOthers notes the build files from which no check is taken.
+func (d *detector) noteOthers() {
+	for _, b := range otherBuilds {
+		if names, err := fs.Glob(d.repo, b.pattern); err == nil && len(names) > 0 {
+			d.addNote("%s is there: name its check, such as --check '%s'", names[0], b.command)
+		}
+	}
 }
 
 // detector collects the checks of a repository.
@@ -64,7 +148,33 @@ func (d *detector) addNote(format string, args ...any) {
 	d.found.Notes = append(d.found.Notes, fmt.Sprintf(format, args...))
 }
 
+// useLine matches a module that a go.work file uses, alone or in a block.
+var useLine = regexp.MustCompile(`(?m)^\s*(?:use\s+)?"?(\.[^\s"()]*)"?\s*(?://.*)?$`)
+
+// maxModules is the most modules of a workspace that have a check each.
+const maxModules = 8
+
+// detectGo takes one check for each module of a workspace: the pattern ./... means those of the top level alone.
 func (d *detector) detectGo() {
+	if text, ok := d.readFile("go.work"); ok {
+		var patterns []string
+		for _, m := range useLine.FindAllStringSubmatch(text, -1) {
+			if dir := path.Clean(m[1]); dir == "." {
+				patterns = append(patterns, "./...")
+			} else if plainDir.MatchString(dir) {
+				patterns = append(patterns, "./"+dir+"/...")
+			}
+		}
+		if len(patterns) > maxModules {
+			patterns = []string{strings.Join(patterns, " ")}
+		}
+		for _, p := range patterns {
+			d.addChoice("go test "+p, "go.work")
+		}
+		if len(patterns) > 0 {
+			return
+		}
+	}
 	if d.hasFile("go.mod") {
 		d.addChoice("go test ./...", "go.mod")
 	}
@@ -85,10 +195,22 @@ func (d *detector) detectJVM() {
 		{"mvnw", "./mvnw test"},
 		{"pom.xml", "mvn test"},
 	} {
-		if d.hasFile(tool.file) {
-			d.addChoice(tool.command, tool.file)
-			return
+		if !d.hasFile(tool.file) {
+			continue
 		}
+		if strings.HasPrefix(tool.command, "./") {
+			text, ok := d.readFile(tool.file)
+			if first, _, _ := strings.Cut(text, "\n"); ok && strings.HasSuffix(first, "\r") {
+				d.addNote("the lines of %s end in CR LF, so that no shell runs it: mend it with git add --renormalize %s", tool.file, tool.file)
+				continue
+			}
+		}
+		if strings.HasPrefix(tool.command, "./") && !d.isExecutable(tool.file) {
+			d.addChoice("sh "+tool.command, tool.file+", which is not executable")
+		} else {
+			d.addChoice(tool.command, tool.file)
+		}
+		return
 	}
 }
 
@@ -127,7 +249,7 @@ func (d *detector) detectNode() {
 			Test string `json:"test"`
 		} `json:"scripts"`
 	}
-	if err := json.Unmarshal([]byte(text), &manifest); err != nil {
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(text, "\ufeff")), &manifest); err != nil {
 		d.addNote("package.json cannot be read: %v", err)
 		return
 	}
@@ -187,13 +309,19 @@ func (d *detector) nodeManager(declared string) (manager, why string) {
 	return "npm", "npm for want of a lock file"
 }
 
+// Signs of a test runner in the files of a Python project.
+var (
+	namesPytest   = regexp.MustCompile(`(?m)\bpytest\b`)
+	namesUnittest = regexp.MustCompile(`(?m)^\s*(?:import|from) unittest\b`)
+)
+
 func (d *detector) detectPython() {
-	const command = "python3 -m pytest"
 	for _, sign := range []struct {
 		file string
 		form *regexp.Regexp // nil: the file alone is enough
 	}{
 		{file: "pytest.ini"},
+		{file: "tox.ini", form: regexp.MustCompile(`(?m)^\[pytest\]`)},
 		{file: "pyproject.toml", form: regexp.MustCompile(`(?m)^\s*\[(?:project|build-system|tool\.poetry|tool\.pytest)[].]`)},
 		{file: "setup.cfg", form: regexp.MustCompile(`(?m)^\[(?:metadata|options|tool:pytest)`)},
 		{file: "setup.py"},
@@ -204,17 +332,74 @@ func (d *detector) detectPython() {
 			continue
 		}
 		if sign.form == nil || sign.form.MatchString(text) {
-			d.addChoice(command, sign.file)
+			d.addChoice(d.pythonTest(), sign.file)
 			return
 		}
 		d.addNote("%s describes no Python project", sign.file)
 	}
-	for _, pattern := range []string{"tests/test_*.py", "tests/*_test.py", "tests/*/test_*.py", "test_*.py"} {
-		if names, err := fs.Glob(d.repo, pattern); err == nil && len(names) > 0 {
-			d.addChoice(command, names[0])
-			return
+	if d.hasFile("manage.py") && !d.saysPytest() {
+		d.addChoice("python3 manage.py test", "manage.py")
+		return
+	}
+	if names := d.pythonTests(); len(names) > 0 {
+		d.addChoice(d.pythonTest(), names[0])
+	}
+}
+
+// pythonTests returns files with tests.
+func (d *detector) pythonTests() (names []string) {
+	for _, pattern := range []string{"tests/test_*.py", "tests/*_test.py", "tests/*/test_*.py", "test/test_*.py", "test_*.py"} {
+		if found, err := fs.Glob(d.repo, pattern); err == nil {
+			names = append(names, found...)
 		}
 	}
+	return names
+}
+
+// saysPytest reports whether a file of the project names pytest.
+func (d *detector) saysPytest() bool {
+	for _, name := range []string{"pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"} {
+		if d.hasFile(name) {
+			return true
+		}
+	}
+	requirements, _ := fs.Glob(d.repo, "*requirements*.txt")
+	for _, name := range append(requirements, "pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "Pipfile", "uv.lock", "poetry.lock") {
+		if text, ok := d.readFile(name); ok && namesPytest.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// pythonTest returns the command for the runner of the project: unittest where its tests import it and nothing names
+// pytest, which need not be installed then.
+func (d *detector) pythonTest() string {
+	const pytest = "python3 -m pytest"
+	names := d.pythonTests()
+	if len(names) == 0 || d.saysPytest() {
+		return pytest
+	}
+	for _, name := range names[:min(len(names), maxRead)] {
+		text, ok := d.readFile(name)
+		if !ok || namesPytest.MatchString(text) || !namesUnittest.MatchString(text) {
+			return pytest
+		}
+	}
+	dir, _, below := strings.Cut(names[0], "/")
+	if below && !d.hasFile(dir+"/__init__.py") {
+		return "python3 -m unittest discover -s " + dir
+	}
+	return "python3 -m unittest discover"
+}
+
+// maxRead is the most files with tests that are read.
+const maxRead = 20
+
+// isExecutable reports whether somebody may execute a file.
+func (d *detector) isExecutable(name string) bool {
+	info, err := fs.Stat(d.repo, name)
+	return err == nil && info.Mode().Perm()&0o111 != 0
 }
 
 // hasFile reports whether a regular file of that name is there.

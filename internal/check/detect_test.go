@@ -13,7 +13,7 @@ import (
 func repository(files map[string]string) fstest.MapFS {
 	repo := fstest.MapFS{}
 	for name, text := range files {
-		repo[name] = &fstest.MapFile{Data: []byte(text)}
+		repo[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o755}
 	}
 	return repo
 }
@@ -31,7 +31,26 @@ func TestDetect(t *testing.T) {
 	}{
 		"nothing":                              {nil, nil, ""},
 		"go":                                   {map[string]string{"go.mod": "module x"}, []string{"go test ./..."}, "go.mod"},
-		"go below the top level":               {map[string]string{"sub/go.mod": "module x"}, nil, ""},
+		"go below the top level":               {map[string]string{"sub/go.mod": "module x"}, []string{"cd sub && go test ./..."}, "sub: go.mod"},
+		"projects two levels below":            {map[string]string{"go/go.mod": "", "js/fmt/package.json": jest, "js/fmt/a/b/go.mod": "", "vendor/x/go.mod": "", ".x/go.mod": ""}, []string{"cd go && go test ./...", "cd js/fmt && npm test"}, ""},
+		"projects below one of the top level":  {map[string]string{"go.mod": "", "js/package.json": jest}, []string{"go test ./..."}, ""},
+		"a directory that needs quotes":        {map[string]string{"a b/go.mod": "", "$(x)/go.mod": ""}, nil, ""},
+		"many projects below":                  {map[string]string{"a/go.mod": "", "b/go.mod": "", "c/go.mod": "", "d/go.mod": "", "e/go.mod": ""}, nil, "there are 5 projects below"},
+		"a workspace of go":                    {map[string]string{"go.work": "go 1.26\n\nuse ./a\n", "a/go.mod": ""}, []string{"go test ./a/..."}, "go.work"},
+		"a workspace of several modules":       {map[string]string{"go.work": "go 1.26\nuse (\n\t. // this\n\t./b/c\n)\n", "go.mod": ""}, []string{"go test ./...", "go test ./b/c/..."}, ""},
+		"a workspace of none":                  {map[string]string{"go.work": "go 1.26\n", "go.mod": ""}, []string{"go test ./..."}, ""},
+		"node with a byte order mark":          {map[string]string{"package.json": "\ufeff" + jest}, []string{"npm test"}, ""},
+		"unittest alone":                       {map[string]string{"tests/test_a.py": "import unittest\n", "pyproject.toml": "[project]\n"}, []string{"python3 -m unittest discover -s tests"}, "pyproject.toml"},
+		"unittest in a package":                {map[string]string{"tests/__init__.py": "", "tests/test_a.py": "from unittest import TestCase\n"}, []string{"python3 -m unittest discover"}, ""},
+		"unittest beside pytest":               {map[string]string{"tests/test_a.py": "import unittest\n", "requirements-dev.txt": "pytest==8\n"}, []string{"python3 -m pytest"}, ""},
+		"pytest in one of the tests":           {map[string]string{"tests/test_a.py": "import unittest\n", "tests/test_b.py": "import pytest\n"}, []string{"python3 -m pytest"}, ""},
+		"tox.ini with options for pytest":      {map[string]string{"tox.ini": "[pytest]\n"}, []string{"python3 -m pytest"}, "tox.ini"},
+		"django":                               {map[string]string{"manage.py": "import django\n"}, []string{"python3 manage.py test"}, "manage.py"},
+		"a just file":                          {map[string]string{"justfile": "test:\n"}, nil, "justfile is there: name its check, such as --check 'just test'"},
+		"a gem file":                           {map[string]string{"Gemfile": ""}, nil, "Gemfile is there"},
+		"a solution":                           {map[string]string{"x.sln": ""}, nil, "x.sln is there: name its check, such as --check 'dotnet test'"},
+		"a build file beside a check":          {map[string]string{"go.mod": "", "CMakeLists.txt": ""}, []string{"go test ./..."}, "CMakeLists.txt is there"},
+		"gradle's wrapper with CR LF":          {map[string]string{"gradlew": "#!/bin/sh\r\n", "build.gradle": ""}, []string{"gradle test"}, "end in CR LF"},
 		"cargo":                                {map[string]string{"Cargo.toml": ""}, []string{"cargo test"}, "Cargo.toml"},
 		"node without a lock file":             {map[string]string{"package.json": jest}, []string{"npm test"}, "npm for want of a lock file"},
 		"node with npm's lock file":            {map[string]string{"package.json": jest, "package-lock.json": ""}, []string{"npm test"}, "package-lock.json"},
@@ -90,6 +109,13 @@ func TestDetect(t *testing.T) {
 				t.Errorf("said %q; want %q", said, test.say)
 			}
 		})
+	}
+}
+
+func TestAWrapperThatIsNotExecutable(t *testing.T) {
+	repo := fstest.MapFS{"gradlew": {Mode: 0o644}}
+	if got, _ := check.Detect(repo); !slices.Equal(got.CommandList(), []string{"sh ./gradlew test"}) {
+		t.Errorf("got %+v, want a check by sh", got)
 	}
 }
 

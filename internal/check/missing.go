@@ -35,9 +35,28 @@ func cannotRun(exitCode int, text string) string {
 		return explainMissing(exitCode, "make could not start a program", text)
 	case exitCode == 1 && noModule.MatchString(lastLine(text)):
 		return lastLine(text)
+	case ranNoTest(exitCode, text):
+		return fmt.Sprintf("it ran no test (exit code %d): %s", exitCode, firstRunes(strings.TrimSpace(noTest.FindString(text)), digestLength))
 	}
 	return ""
 }
+
+// noTest is how test runners say that they found no test and fail for that: pytest and unittest, jest, vitest, mocha.
+var noTest = regexp.MustCompile(`(?m)^.*(?:no tests ran in |NO TESTS RAN|No tests found, exiting with code 1|No test files found|No test suite found).*$`)
+
+// ranNoTest reports whether a test runner failed because it found no test.
+func ranNoTest(exitCode int, text string) bool {
+	return (exitCode == 5 || exitCode == 1) && noTest.MatchString(text) && !otherFailure.MatchString(text)
+}
+
+// otherFailure is a line about tests that did run.
+var otherFailure = regexp.MustCompile(`(?m)^.*(?:\b[1-9]\d* (?:failed|passed|failing|passing|errors?)\b|^Ran [1-9]\d* tests?).*$`)
+
+// noSanitizer is how the leak sanitizer says that it cannot stop the other threads of its program, which the box forbids.
+var noSanitizer = regexp.MustCompile(`LeakSanitizer has encountered a fatal error`)
+
+// returns is how a shell and env name a program whose name ends in a carriage return.
+var returns = regexp.MustCompile(`\r(?:'|:)|\^M|(?m)^.*/?(?:gradlew|mvnw)[^\n]*: (?:not found|No such file or directory)`)
 
 // download is how a package manager says that it could not reach what it wants to download, and how the user
 // can give it to the checks.
@@ -79,6 +98,9 @@ func explainMissing(exitCode int, what, text string) string {
 	reason := fmt.Sprintf("%s (exit code %d)", what, exitCode)
 	if lines := notStarted.FindAllString(text, -1); len(lines) > 0 {
 		reason += ": " + firstRunes(strings.TrimSpace(lines[len(lines)-1]), digestLength)
+		if returns.MatchString(lines[len(lines)-1]) {
+			reason += "; perhaps the lines of a script end in CR LF"
+		}
 	}
 	return reason
 }

@@ -21,6 +21,12 @@ func TestCannotRun(t *testing.T) {
 		"python without pytest":       {1, "/usr/bin/python3: No module named pytest\n", "/usr/bin/python3: No module named pytest"},
 		"a module of the repository":  {1, "/usr/bin/python3: No module named calc.selftest\n", ""},
 		"a failed import in a test":   {1, "E   ModuleNotFoundError: No module named 'pytest'\n", ""},
+		"carriage returns":            {127, "env: 'sh\\r': No such file or directory\nenv: 'sh\r': No such file or directory\n", "a program is missing (exit code 127): env: 'sh\r': No such file or directory; perhaps the lines of a script end in CR LF"},
+		"pytest without tests":        {5, "collected 0 items\n\n===== no tests ran in 0.01s =====\n", "it ran no test (exit code 5): ===== no tests ran in 0.01s ====="},
+		"unittest without tests":      {5, "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", "it ran no test (exit code 5): NO TESTS RAN"},
+		"jest without tests":          {1, "No tests found, exiting with code 1\nRun with `--passWithNoTests`\n", "it ran no test (exit code 1): No tests found, exiting with code 1"},
+		"vitest without tests":        {1, "No test files found, exiting with code 1\n", "it ran no test (exit code 1): No test files found, exiting with code 1"},
+		"one of several without":      {1, "no tests ran in 0.01s\n=== 1 failed, 2 passed in 1s ===\n", ""},
 		"not found in a failing test": {1, "page: not found\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

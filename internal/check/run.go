@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -89,6 +90,9 @@ func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error
 	if err := os.MkdirAll(made, 0o700); err != nil {
 		return Report{}, fmt.Errorf("home of the checks: %w", err)
 	}
+	if err := writeIdentity(spec.Home); err != nil {
+		return Report{}, fmt.Errorf("home of the checks: %w", err)
+	}
 	env := spec.buildEnviron(tmp)
 	var report Report
 	for i, command := range spec.Commands {
@@ -124,13 +128,35 @@ func (s *Spec) completeInside() error {
 	return nil
 }
 
+// userName is the name of the user of checks, wherever they run.
+const userName = "ratchet"
+
+// writeIdentity gives git an identity of last resort: tests commit in repositories of their own. Variables would take
+// precedence over the identity that such a test sets.
+func writeIdentity(home string) error {
+	f, err := os.OpenFile(filepath.Join(home, ".gitconfig"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("[user]\n\tname = Ratchet check\n\temail = check@localhost\n")
+	return errors.Join(err, f.Close())
+}
+
 // buildEnviron returns the environment of the commands.
 func (s Spec) buildEnviron(tmp string) []string {
 	lookup := s.Lookup
 	if lookup == nil {
 		lookup = os.LookupEnv
 	}
-	extra := map[string]string{}
+	extra := map[string]string{"CI": "1", "LOGNAME": userName, "TERM": "dumb", "USER": userName}
+	for _, name := range s.Env {
+		if _, ok := lookup(name); ok {
+			delete(extra, name)
+		}
+	}
 	maps.Copy(extra, s.Set)
 	extra["HOME"], extra["TMPDIR"] = s.Home, tmp
 	if s.Cache != "" {
@@ -198,6 +224,9 @@ func (s Spec) runOnce(ctx context.Context, env []string, at Progress, progress f
 	}
 	result.Head, result.Tail, _ = kept.Text()
 	result, err = judgeEnd(result, ended, err, timeout)
+	if result.Status == Fail && s.Box != nil && noSanitizer.MatchString(result.Head+"\n"+result.Tail) {
+		result.Status, result.Reason = Error, "the leak sanitizer cannot work in the sandbox: put ASAN_OPTIONS=detect_leaks=0 before the command"
+	}
 	if result.Status == Fail && s.Box != nil && s.Network == nil {
 		if reason := wantsDownload(result.Head + "\n" + result.Tail); reason != "" {
 			result.Status, result.Reason = Error, reason

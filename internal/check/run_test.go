@@ -95,7 +95,7 @@ func TestEnvironmentHasExactlyTheNamesOfTheContract(t *testing.T) {
 	t.Setenv("RATCHET_TEST_LET_THROUGH", "yes")
 	t.Setenv("PATH", os.Getenv("PATH"))
 	t.Setenv("LANG", "C")
-	want := []string{"HOME=" + s.Home, "LANG=C", "PATH=" + os.Getenv("PATH"), "RATCHET_RUN_ID=run-1", "RATCHET_TEST_LET_THROUGH=yes", "TMPDIR=" + s.Home + "/tmp", "XDG_CACHE_HOME=/cache"}
+	want := []string{"CI=1", "HOME=" + s.Home, "LANG=C", "LOGNAME=ratchet", "PATH=" + os.Getenv("PATH"), "RATCHET_RUN_ID=run-1", "RATCHET_TEST_LET_THROUGH=yes", "TERM=dumb", "TMPDIR=" + s.Home + "/tmp", "USER=ratchet", "XDG_CACHE_HOME=/cache"}
 	var got []string
 	for line := range strings.Lines(run(t, s).Checks[0].Head) {
 		name, _, _ := strings.Cut(line, "=")
@@ -106,6 +106,24 @@ func TestEnvironmentHasExactlyTheNamesOfTheContract(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q; want %q", got, want)
+	}
+}
+
+func TestTheUsersOwnVariablesTakePrecedence(t *testing.T) {
+	s := spec(t, `echo "$CI $TERM $USER"`)
+	s.Env, s.Set = []string{"CI", "USER"}, map[string]string{"TERM": "xterm"}
+	s.Lookup = func(name string) (string, bool) { return "kim", name == "USER" }
+	if got := run(t, s).Checks[0]; got.Head != "1 xterm kim\n" {
+		t.Errorf("got %q, want the user's TERM and USER", got.Head)
+	}
+}
+
+// A test may commit in a repository of its own. An identity that it sets wins.
+func TestGitHasAnIdentityOfLastResort(t *testing.T) {
+	got := run(t, spec(t, `cd "$TMPDIR" && git init -q x && cd x && git commit -q --allow-empty -m a && git log -1 --format=%an &&
+		git -c user.name=Kim commit -q --allow-empty -m b && git log -1 --format=%an`)).Checks[0]
+	if got.Head != "Ratchet check\nKim\n" {
+		t.Errorf("got %+v, want commits by Ratchet check and by Kim", got)
 	}
 }
 

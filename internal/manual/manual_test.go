@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/answer"
 	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/patch"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor" // the example runs under the test binary
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
@@ -154,6 +155,45 @@ func TestTheProviderWorks(t *testing.T) {
 	req.Phase, req.Role, req.Constraints.PatchFirst = run.Plan, run.Planner, false
 	if resp, err = p.Generate(t.Context(), req, nil); err != nil || !strings.Contains(resp.RawText, "`src/shop.py`") {
 		t.Errorf("%v\n%s", err, resp.RawText)
+	}
+}
+
+// The provider of providers.md changes files as they are: their line ends, and the end of the last line.
+func TestTheProviderOfTheManualKeepsEveryByte(t *testing.T) {
+	var req provider.Request
+	decode(t, blocks(t, "providers.md", "json")[0], &req)
+	program := filepath.Join(t.TempDir(), "header.py")
+	if err := os.WriteFile(program, []byte(blocks(t, "providers.md", "python")[0]), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"a.py": "x = 1", "b.py": "x = 1\n", "c.py": "import os\n\f\nclass A:\n    pass\n", "d.py": "x = 1\r\ny = 2\r\n", "e.py": "x = '\u2028\x1c'\n", "f.py": "x = 1\r\ny = 2",
+	}
+	dir := t.TempDir()
+	req.ContextArtifacts = nil
+	for name, text := range files {
+		req.ContextArtifacts = append(req.ContextArtifacts, provider.Artifact{Name: name, Path: name, Content: text})
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := command.New(command.Config{Argv: []string{need.Program(t, "python3"), program}, Dir: t.TempDir(), Environ: os.Environ()})
+	resp, err := p.Generate(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if r := patch.ApplyAnswer(root, []byte(resp.RawText), "stop", patch.Limits{}); r.Result != patch.Applied || len(r.Repairs) > 0 {
+		t.Fatalf("got %+v, repairs %v; want an exact patch:\n%q", r.Error, r.Repairs, resp.RawText)
+	}
+	for name, text := range files {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != "# SPDX-License-Identifier: MIT\n"+text {
+			t.Errorf("%s is %q, %v; want the header before %q", name, got, err, text)
+		}
 	}
 }
 

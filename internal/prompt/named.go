@@ -31,6 +31,12 @@ func newFileIndex(files []File) fileIndex {
 func (x fileIndex) findNamed(text string) []string {
 	var found []string
 	seen := make(map[string]bool)
+	for _, name := range quotedNames(text) { // a name in back-ticks may hold blanks and parentheses
+		if _, ok := x.files[name]; ok && !seen[name] {
+			seen[name] = true
+			found = append(found, name)
+		}
+	}
 	for word := range strings.FieldsFuncSeq(text, isSeparator) {
 		if seen[word] {
 			continue
@@ -44,6 +50,18 @@ func (x fileIndex) findNamed(text string) []string {
 		}
 	}
 	return found
+}
+
+// quotedNames returns the texts between back-ticks, each on one line, without what follows a file's name in a link.
+func quotedNames(text string) (names []string) {
+	for line := range strings.Lines(text) {
+		parts := strings.Split(line, "`")
+		for i := 1; i+1 < len(parts); i += 2 {
+			name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(parts[i]), "./"), "#")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // bareForms returns a word with fewer and fewer of the marks around it. A name may itself begin with a

@@ -87,7 +87,7 @@ var attacks = []attack{
 	{"add_key", func(World) error { return reached(call(syscall.SYS_ADD_KEY, 0, 0, 0)) }},
 	{"keyctl", func(World) error { return reached(call(syscall.SYS_KEYCTL, ^uintptr(0), 0, 0)) }},
 	{"a vsock socket", func(World) error { return socket(40, syscall.SOCK_STREAM, 0) }},
-	{"a netlink socket", func(World) error { return socket(syscall.AF_NETLINK, syscall.SOCK_RAW, 0) }},
+	{"a netlink socket of other protocols", func(World) error { return socket(syscall.AF_NETLINK, syscall.SOCK_RAW, 16) }},
 	{"a packet socket", func(World) error { return socket(syscall.AF_PACKET, syscall.SOCK_RAW, 0) }},
 	{"an alg socket", func(World) error { return socket(38, syscall.SOCK_SEQPACKET, 0) }},
 	{"connect to the host by TCP", func(w World) error { return dial(syscall.SOCK_STREAM, 0, loopback(w.TCP)) }},

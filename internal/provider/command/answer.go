@@ -26,11 +26,7 @@ type answer struct {
 // readAnswer distinguishes a ProviderResponse from raw text by the member rawText. It ignores members that
 // the contract does not know, and durationMs, which this package measures itself.
 func readAnswer(out []byte) answer {
-	var members map[string]json.RawMessage
-	if !bytes.HasPrefix(bytes.TrimLeft(out, " \t\r\n"), []byte("{")) || json.Unmarshal(out, &members) != nil {
-		return answer{raw: string(out)}
-	}
-	text, ok := members["rawText"]
+	members, text, ok := findResponse(bytes.TrimPrefix(out, []byte("\ufeff")))
 	if !ok {
 		return answer{raw: string(out)}
 	}
@@ -42,6 +38,24 @@ func readAnswer(out []byte) answer {
 		a.readError(members),
 	)
 	return a
+}
+
+// findResponse returns the members of the response in an output: of the whole output, or of its last line, before which
+// libraries of the program may have printed lines of their own.
+func findResponse(out []byte) (members map[string]json.RawMessage, text json.RawMessage, ok bool) {
+	trimmed := bytes.TrimSpace(out)
+	last := bytes.TrimPrefix(trimmed[bytes.LastIndexByte(trimmed, '\n')+1:], []byte("\ufeff"))
+	begin := bytes.Index(trimmed, []byte("\n{")) + 1 // a response of several lines behind a banner
+	for _, part := range [][]byte{trimmed, last, trimmed[begin:]} {
+		members = nil
+		if !bytes.HasPrefix(part, []byte("{")) || json.Unmarshal(part, &members) != nil {
+			continue
+		}
+		if text, ok = members["rawText"]; ok {
+			return members, text, true
+		}
+	}
+	return nil, nil, false
 }
 
 func (a *answer) readText(member json.RawMessage) error {
