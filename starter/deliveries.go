@@ -148,6 +148,18 @@ func (c *cli) listDeliveries() error {
 	return bad
 }
 
+// waitingText returns why the head waits, in words that say what to do where the session itself is the reason.
+func waitingText(waiting string) string {
+	reason, _, _ := strings.Cut(waiting, ":")
+	switch delivery.Reason(strings.TrimSpace(reason)) {
+	case delivery.Permitted:
+		return "this session may ask for tools, use the network or write, so that results wait here. A session that is started with --deliveries trusted-all takes them"
+	case delivery.Incapable:
+		return "this agent takes no deliveries: Claude Code, Codex and pi do. Close the batch with `starter delivery close SESSION --cancelled`"
+	}
+	return waiting
+}
+
 // printDeliveries prints the deliveries of one session. Stale says why they come from the ledger; nil: they do not.
 func (c *cli) printDeliveries(v deliveryflow.View, stale error) error {
 	if c.json {
@@ -161,7 +173,7 @@ func (c *cli) printDeliveries(v deliveryflow.View, stale error) error {
 	}
 	s := c.style()
 	if v.Waiting != "" {
-		c.printf("\n%s\n", s.Dim("The head is not delivered now: "+story.OneLine(v.Waiting, 200)))
+		c.printf("\n%s\n", s.Dim("The head is not delivered now: "+story.OneLine(waitingText(v.Waiting), 300)))
 	}
 	if e := v.Fold.Head(); e != nil && e.Replay == delivery.Manual {
 		c.printf("\nBatch %s waits for you. Look into the session, then say what you saw:\n  %s\n  %s\n", display.Line(e.Batch.ID),

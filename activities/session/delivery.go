@@ -42,9 +42,20 @@ type delivering struct {
 	sitting *sitting
 }
 
+// noteSteer says that the turn under way reads a delivery from now on: it starts no run and uses no tool that needs a
+// permission. This stays so where the steer fails, for that may not be known in time.
+func (s *sitting) noteSteer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil {
+		s.turn.delivery = true
+	}
+}
+
 // Deliver implements agent.Watched.
 func (d *delivering) Deliver(ctx context.Context, m agent.Delivery) (turn string, err error) {
 	if m.Expected != "" {
+		d.sitting.noteSteer()
 		return d.Watched.Deliver(ctx, m)
 	}
 	h := Handover{

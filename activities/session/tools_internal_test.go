@@ -164,6 +164,23 @@ func TestWhenAnAgentMayBeginSomething(t *testing.T) {
 	}
 }
 
+// A turn into which a delivery is steered reads that delivery, whoever began it.
+func TestASteeredTurnBeginsNothing(t *testing.T) {
+	s, _ := newToolSitting(t, run.AllowTools)
+	d := &delivering{taking{}, s}
+	if _, err := d.Deliver(t.Context(), agent.Delivery{Expected: "turn-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.messageUnderWay(); !errors.Is(err, errDelivery) {
+		t.Errorf("got %v, want that a run is refused after a steer", err)
+	}
+}
+
+// taking is a session that takes every delivery.
+type taking struct{ agent.Watched }
+
+func (taking) Deliver(context.Context, agent.Delivery) (string, error) { return "turn-1", nil }
+
 func TestWhichProcessesAreTheAgents(t *testing.T) {
 	child := exec.Command("sleep", "600")
 	if err := child.Start(); err != nil {

@@ -155,7 +155,7 @@ func (s *Snapshot) admitBatch(e *Entry, adapter string) error {
 
 // admitSession is the part of the gate about the session and its permissions.
 func (s *Snapshot) admitSession(e *Entry) error {
-	v, p := s.Session.View, s.Session.Permissions
+	v, p, c := s.Session.View, s.Session.Permissions, s.Session.Capabilities
 	switch {
 	case s.Session.State != Live:
 		return refuse(NotLive, "the session is %s", s.Session.State)
@@ -165,6 +165,8 @@ func (s *Snapshot) admitSession(e *Entry) error {
 		return refuse(OtherThread, "the active turn is of thread %s, session %s", v.Thread, v.Session)
 	case s.Mode == TrustedAll:
 		return nil
+	case c.Epoch == s.Session.Epoch && !c.Minimum(): // its permissions will never be read
+		return refuse(Incapable, "this agent takes no deliveries")
 	case p.Epoch != s.Session.Epoch || p.Current == nil || s.Session.Startup == nil:
 		return refuse(NoSnapshot, "the permissions were not read in epoch %d", s.Session.Epoch)
 	case s.Session.Startup.drifted(*p.Current):

@@ -25,10 +25,10 @@ func (a threadAnswer) allowsOf(o agent.Options, box child.Sandbox) *delivery.All
 	} else {
 		walled := a.Sandbox.Type == "readOnly" || a.Sandbox.Type == "workspaceWrite"
 		network := string(a.Sandbox.Network)
-		allows.Network = !walled || network != "" && network != "false"
+		allows.Network = !walled || network != "" && network != "false" || o.Network // by which web search is on
 		allows.Write = a.Sandbox.Type != "readOnly"
 	}
-	if o.UserServers { // they run where the client does, and act in the user's name
+	if o.UserServers || !box.Held() && len(o.Servers) > 0 { // they run where the client does, and act in the user's name
 		allows.Network, allows.Write = true, true
 	}
 	return &allows

@@ -8,6 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 func TestWhatASessionMayDo(t *testing.T) {
@@ -27,6 +28,9 @@ func TestWhatASessionMayDo(t *testing.T) {
 	}{
 		{"a reader in its client's sandbox", walled, reads, open, &delivery.Allows{}},
 		{"a client without a sandbox, outside of a box", free, reads, open, &delivery.Allows{Network: true, Write: true}},
+		{"a reader that asks for the network, outside of a box", walled, agent.Options{Sandbox: agent.ReadOnly, Network: true}, open, &delivery.Allows{Network: true}},
+		{"a reader with servers of its own, outside of a box", walled, agent.Options{Sandbox: agent.ReadOnly, Servers: map[string]setup.Server{"w": {}}}, open, &delivery.Allows{Network: true, Write: true}},
+		{"a reader with servers of its own, in a box", free, agent.Options{Sandbox: agent.ReadOnly, Servers: map[string]setup.Server{"w": {}}}, held, &delivery.Allows{}},
 		{"a reader in a box", free, reads, held, &delivery.Allows{}},
 		{"a writer in a box", free, agent.Options{Sandbox: agent.WorkspaceWrite}, held, &delivery.Allows{Write: true}},
 		{"a reader in a box, with a directory to write", free, agent.Options{Sandbox: agent.ReadOnly, Dirs: []string{"/d"}}, held, &delivery.Allows{Write: true}},
