@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/layer"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/toolchain"
 )
@@ -44,7 +47,7 @@ func (s *shelter) release() {
 // begin warm, and nothing that a check writes there reaches the user or another run; see keepBuilt. Checks
 // without the box share one cache with the other runs on the repository, except for a cache whose variable the run takes
 // from the worker. The caller releases the shelter.
-func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Box, at place) (_ *shelter, err error) {
+func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Box, at place) (*shelter, error) {
 	names, err := a.baseNames(ctx, in)
 	if err != nil {
 		return nil, fmt.Errorf("look for the tools of the checks: %w", err)
@@ -52,7 +55,7 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 	tools := namedTools(in.Commands, names)
 	kit := a.tools.Find(ctx, tools)
 	if slices.Contains(tools, toolchain.Python) {
-		a.addVenv(in, names, &kit)
+		a.addVenv(in.Repository, names, &kit)
 	}
 	if b == nil {
 		userPath, _ := a.env("PATH")
@@ -69,37 +72,89 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 		path, _ := a.env("PATH")
 		s.set["PATH"] = strings.Join(append(slices.Clone(kit.Path), path), string(filepath.ListSeparator))
 	}
-	defer func() {
-		if err != nil {
-			s.release()
-		}
-	}()
+	if err := a.addCaches(s, kit, in.Header, b, at.private()); err != nil {
+		s.release()
+		return nil, err
+	}
+	return s, os.MkdirAll(s.cache, 0o700)
+}
+
+// addCaches lays the caches of a kit into a shelter in the box. What is written there is received below private.
+func (a *Activities) addCaches(s *shelter, kit toolchain.Kit, h Header, b *box.Box, private string) error {
 	for _, c := range kit.Caches {
 		var refused error
 		if c.Dir != "" {
 			refused = b.CheckLower(c.Dir)
 		}
 		if refused != nil {
-			_ = a.runs.Run(in.RunID).Log("check", rundir.Error, "a cache of the user is left out, and the checks begin with an empty one", map[string]any{
+			_ = a.runs.Run(h.RunID).Log("check", rundir.Error, "a cache of the user is left out, and programs in the box begin with an empty one", map[string]any{
 				"variable": c.Variable, "directory": c.Dir, "reason": refused.Error(),
 			}) // the record does not rely on it
 			c.Readable, c.Dir = false, ""
 		}
 		var repository layer.Layer
 		if b.Overlays() {
-			repository = layer.At(a.runs.Layers(in.Repository.Path), flatName(c.Name))
+			repository = layer.At(a.runs.Layers(h.Repository.Path), flatName(c.Name))
 		}
-		if err := s.addCache(c, at.private(), repository); err != nil {
-			return nil, fmt.Errorf("cache %s of the checks: %w", c.Name, err)
+		if err := s.addCache(c, private, repository); err != nil {
+			return fmt.Errorf("cache %s: %w", c.Name, err)
 		}
 	}
-	return s, os.MkdirAll(s.cache, 0o700)
+	return nil
 }
+
+// agentKit returns what the programs of an agent need in the box: the toolchains of the repository and the caches, as
+// the checks have them, below layers of the slot's own. Without a box the agent has all of the user's. The caller calls
+// release once the agent has ended.
+func (a *Activities) agentKit(ctx context.Context, c Call, slot rundir.Slot) (_ agent.Kit, release func(), err error) {
+	b, err := a.sandbox.Admit(c.Sandbox)
+	if err != nil || b == nil {
+		return agent.Kit{}, nil, err
+	}
+	w, done, err := a.workspaces.use(ctx, c.Header)
+	if err != nil {
+		return agent.Kit{}, nil, err
+	}
+	defer done()
+	files, err := w.Files(ctx, c.Head)
+	if err != nil {
+		return agent.Kit{}, nil, err
+	}
+	var names, top []string
+	for _, f := range files {
+		if depth := strings.Count(f.Path, "/"); depth <= maxMarkDepth {
+			names = append(names, path.Base(f.Path))
+			first, _, _ := strings.Cut(f.Path, "/")
+			top = append(top, first)
+		}
+	}
+	tools := toolchain.Marked(names)
+	kit := a.tools.Find(ctx, tools)
+	if slices.Contains(tools, toolchain.Python) {
+		a.addVenv(c.Repository, top, &kit)
+	}
+	s := &shelter{cache: filepath.Join(slot.Path(), "cache"), set: kit.Env, inside: box.Spec{Read: kit.Read}}
+	if err := a.addCaches(s, kit, c.Header, b, filepath.Join(slot.Path(), "layers")); err != nil {
+		s.release()
+		return agent.Kit{}, nil, err
+	}
+	if slices.Contains(tools, toolchain.Node) {
+		s.set["npm_config_prefer_offline"] = "true" // there is no registry to ask
+	}
+	own := []string{s.cache}
+	if err := os.MkdirAll(s.cache, 0o700); err != nil {
+		s.release()
+		return agent.Kit{}, nil, err
+	}
+	return agent.Kit{Read: s.inside.Read, Overlays: s.inside.Overlays, Own: own, Path: kit.Path, Env: s.set}, s.release, nil
+}
+
+// maxMarkDepth is how many directories down the files are that tell which tools a repository uses.
+const maxMarkDepth = 2
 
 // addVenv adds the virtual environment in the user's checkout. One that the base commit has, as a directory or as
 // a link to anywhere, is none of the user's. The names are those that the base commit has there.
-func (a *Activities) addVenv(in CheckInput, names []string, kit *toolchain.Kit) {
-	repo := in.Repository
+func (a *Activities) addVenv(repo run.Repository, names []string, kit *toolchain.Kit) {
 	for _, name := range []string{".venv", "venv"} {
 		if !slices.Contains(names, name) && a.tools.AddVenv(kit, filepath.Join(repo.Path, filepath.FromSlash(repo.Prefix), name)) {
 			return

@@ -89,7 +89,11 @@ func (s site) Checkout(ctx context.Context, keep bool) (provider.Checkout, error
 		}
 	}
 	objects, err := s.scratch.Borrowed(s.a.runs.Dir())
-	return provider.Checkout{Dir: s.scratch.WorkDir(), Top: s.scratch.Top(), Objects: objects}, err
+	if err != nil {
+		return provider.Checkout{}, err
+	}
+	kit, release, err := s.a.agentKit(ctx, s.c, s.slot)
+	return provider.Checkout{Dir: s.scratch.WorkDir(), Top: s.scratch.Top(), Objects: objects, Kit: kit, Release: release}, err
 }
 
 // Changes returns the diff of the checkout. If a patch cannot carry the changes, the

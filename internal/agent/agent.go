@@ -192,6 +192,8 @@ type Options struct {
 	NoTools  []string // tools that it may not use
 	// Servers are MCP servers by name. The agent starts them; in a box, in its own.
 	Servers map[string]setup.Server
+	// Kit is what the agent's programs need in a box to build and to test.
+	Kit Kit
 	// Bridge is a server of ours for this session alone, which the agent has as one more MCP server; nil: none.
 	Bridge *Bridge
 	// UserServers lets the session have the MCP servers of the user's own

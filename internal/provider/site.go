@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
@@ -56,6 +57,10 @@ type Checkout struct {
 	Top string // the top of the checkout, which is Dir or above it; empty means Dir
 	// Objects are directories outside of the checkout that git reads there.
 	Objects []string
+	// Kit is what the agent's programs need to build and to test. Release must be called once the agent has ended, if it
+	// is not nil: until then others do not change what the kit shows.
+	Kit     agent.Kit
+	Release func()
 }
 
 // Work holds the resources and permissions that a call gives to an agent. The zero Work gives

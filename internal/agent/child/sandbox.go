@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/allow"
@@ -75,7 +76,12 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	if err != nil {
 		return Enclosed{}, fmt.Errorf("%w: network of the agent: %w", agent.ErrUnavailable, err)
 	}
-	spec := box.Spec{Read: slices.Concat(o.Objects, c.Read, s.Read), Own: slices.Concat(o.Objects, []string{o.Top})}
+	maps.Copy(values, o.Kit.Env)
+	values["PATH"] = strings.Join(append(slices.Clone(o.Kit.Path), values["PATH"]), string(filepath.ListSeparator))
+	spec := box.Spec{
+		Read: slices.Concat(o.Objects, c.Read, s.Read, o.Kit.Read), Own: slices.Concat(o.Objects, []string{o.Top}, o.Kit.Own),
+		Overlays: slices.Clone(o.Kit.Overlays), Write: slices.Clone(o.Kit.Own),
+	}
 	if o.Sandbox == agent.ReadOnly {
 		spec.Read = append(spec.Read, topOf(o))
 	} else {

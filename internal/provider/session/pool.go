@@ -118,6 +118,7 @@ func (p *Pool) Close() { p.Stop("") }
 type talk struct {
 	agent.Session
 	release func()
+	unlend  func() // gives back what the agent's kit shows; nil: nothing
 
 	text       []byte             // of the turn under way
 	used       agent.Tokens       // of the turn under way
@@ -150,6 +151,14 @@ func (t *talk) resumeMessages() {
 	}
 }
 
+// holdKit notes how to give back the kit of the agent that is started next, and gives back that of the last one.
+func (t *talk) holdKit(unlend func()) {
+	if t.unlend != nil {
+		t.unlend()
+	}
+	t.unlend = unlend
+}
+
 // endAgent stops the agent and gives the slot back. It reports the messages that
 // still wait for a turn as lost.
 func (t *talk) endAgent() {
@@ -166,5 +175,6 @@ func (t *talk) endAgent() {
 		defer cancel()
 		_ = t.Stop(ctx) // ends the process by force if need be
 	}
+	t.holdKit(nil)
 	t.release()
 }

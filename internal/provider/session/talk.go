@@ -82,6 +82,7 @@ func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 	if err != nil {
 		return err
 	}
+	c.talk.holdKit(at.Release)
 	if c.req.Role == run.Evaluator {
 		if err := renameInstructions(cmp.Or(at.Top, at.Dir)); err != nil {
 			return err
@@ -90,7 +91,7 @@ func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 	o, err := c.withOptions(agent.Options{
 		Dir: at.Dir, Top: at.Top, Objects: at.Objects, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
 		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr, NoMemory: c.req.Role == run.Evaluator,
-		Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
+		Kit: at.Kit, Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
 	if err != nil {
 		return err
