@@ -19,7 +19,7 @@ const silenceHint = "see whether it fills a cold cache, is refused a network by 
 func baselineOf(checked check.Report) *run.Baseline {
 	b := &run.Baseline{}
 	var problems []string
-	for _, c := range checked.Checks {
+	for i, c := range checked.Checks {
 		b.Millis += c.DurationMs
 		switch c.Status {
 		case check.Pass:
@@ -29,6 +29,7 @@ func baselineOf(checked check.Report) *run.Baseline {
 			b.AddFailed(run.BaselineCheck{Command: shownCommand(c), ExitCode: c.ExitCode, Failed: cases.Failed, Cases: cases.Total})
 		default:
 			problems = append(problems, baselineProblem(c))
+			b.Unrun = append(b.Unrun, i)
 		}
 	}
 	if len(problems) > 0 {

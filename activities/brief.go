@@ -78,7 +78,7 @@ func (a *Activities) fillFromRecord(dir *rundir.Dir, c Call) (prompt.In, error) 
 	if err != nil {
 		return in, report.Permanent(ArtifactError, err)
 	}
-	in.Goal, in.Guidance, in.Checks = s.Input.Goal, s.Guidance, s.Input.Checks
+	in.Goal, in.Guidance, in.Checks = s.Input.Goal, s.Guidance, s.Checks()
 	in.RemainingFixes = s.Input.Fixes() - s.Fixes
 	if in.Plan, err = loadForPrompt(dir, s.Plan, "the plan", &in); err != nil {
 		return in, err

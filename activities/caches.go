@@ -72,29 +72,30 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 		path, _ := a.env("PATH")
 		s.set["PATH"] = strings.Join(append(slices.Clone(kit.Path), path), string(filepath.ListSeparator))
 	}
-	if err := a.addCaches(s, kit, in.Header, b, at.private()); err != nil {
+	if err := a.addCaches(s, kit, a.runs.Run(in.RunID), in.Repository, b, at.private()); err != nil {
 		s.release()
 		return nil, err
 	}
 	return s, os.MkdirAll(s.cache, 0o700)
 }
 
-// addCaches lays the caches of a kit into a shelter in the box. What is written there is received below private.
-func (a *Activities) addCaches(s *shelter, kit toolchain.Kit, h Header, b *box.Box, private string) error {
+// addCaches lays the caches of a kit into a shelter in the box. What is written there is received below private. The
+// directory gets the log.
+func (a *Activities) addCaches(s *shelter, kit toolchain.Kit, dir *rundir.Dir, repo run.Repository, b *box.Box, private string) error {
 	for _, c := range kit.Caches {
 		var refused error
 		if c.Dir != "" {
 			refused = b.CheckLower(c.Dir)
 		}
 		if refused != nil {
-			_ = a.runs.Run(h.RunID).Log("check", rundir.Error, "a cache of the user is left out, and programs in the box begin with an empty one", map[string]any{
+			_ = dir.Log("check", rundir.Error, "a cache of the user is left out, and programs in the box begin with an empty one", map[string]any{
 				"variable": c.Variable, "directory": c.Dir, "reason": refused.Error(),
 			}) // the record does not rely on it
 			c.Readable, c.Dir = false, ""
 		}
 		var repository layer.Layer
 		if b.Overlays() {
-			repository = layer.At(a.runs.Layers(h.Repository.Path), flatName(c.Name))
+			repository = layer.At(a.runs.Layers(repo.Path), flatName(c.Name))
 		}
 		if err := s.addCache(c, private, repository); err != nil {
 			return fmt.Errorf("cache %s: %w", c.Name, err)
@@ -103,38 +104,38 @@ func (a *Activities) addCaches(s *shelter, kit toolchain.Kit, h Header, b *box.B
 	return nil
 }
 
-// agentKit returns what the programs of an agent need in the box: the toolchains of the repository and the caches, as
-// the checks have them, below layers of the slot's own. Without a box the agent has all of the user's. The caller calls
-// release once the agent has ended.
-func (a *Activities) agentKit(ctx context.Context, c Call, slot rundir.Slot) (_ agent.Kit, release func(), err error) {
-	b, err := a.sandbox.Admit(c.Sandbox)
+// KitFinder finds what the programs of an agent need in the box: the toolchains that the base commit of the repository
+// asks for, and their caches, as the checks have them, below layers of the slot's own. Without a box the agent has all of
+// the user's. The caller calls release, if it is not nil, once the agent has ended.
+type KitFinder func(ctx context.Context, repo run.Repository, slot rundir.Slot, want run.Sandbox) (_ agent.Kit, release func(), err error)
+
+// FindKits returns the finder of these activities.
+func FindKits(a *Activities) KitFinder { return a.agentKit }
+
+// agentKit implements KitFinder.
+func (a *Activities) agentKit(ctx context.Context, repo run.Repository, slot rundir.Slot, want run.Sandbox) (_ agent.Kit, release func(), err error) {
+	b, err := a.sandbox.Admit(want)
 	if err != nil || b == nil {
 		return agent.Kit{}, nil, err
 	}
-	w, done, err := a.workspaces.use(ctx, c.Header)
+	list, err := git.Repo{Dir: repo.Path}.Run(ctx, "ls-tree", "-r", "-z", "--name-only", string(repo.Base)+":"+repo.Prefix)
 	if err != nil {
-		return agent.Kit{}, nil, err
-	}
-	defer done()
-	files, err := w.Files(ctx, c.Head)
-	if err != nil {
-		return agent.Kit{}, nil, err
+		return agent.Kit{}, nil, fmt.Errorf("look for the tools of the agent: %w", err)
 	}
 	var names, top []string
-	for _, f := range files {
-		if depth := strings.Count(f.Path, "/"); depth <= maxMarkDepth {
-			names = append(names, path.Base(f.Path))
-			first, _, _ := strings.Cut(f.Path, "/")
-			top = append(top, first)
+	for name := range strings.SplitSeq(string(list), "\x00") {
+		if strings.Count(name, "/") <= maxMarkDepth {
+			first, _, _ := strings.Cut(name, "/")
+			names, top = append(names, path.Base(name)), append(top, first)
 		}
 	}
 	tools := toolchain.Marked(names)
 	kit := a.tools.Find(ctx, tools)
 	if slices.Contains(tools, toolchain.Python) {
-		a.addVenv(c.Repository, top, &kit)
+		a.addVenv(repo, top, &kit)
 	}
 	s := &shelter{cache: filepath.Join(slot.Path(), "cache"), set: kit.Env, inside: box.Spec{Read: kit.Read}}
-	if err := a.addCaches(s, kit, c.Header, b, filepath.Join(slot.Path(), "layers")); err != nil {
+	if err := a.addCaches(s, kit, slot.Dir(), repo, b, filepath.Join(slot.Path(), "layers")); err != nil {
 		s.release()
 		return agent.Kit{}, nil, err
 	}

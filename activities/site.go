@@ -92,7 +92,7 @@ func (s site) Checkout(ctx context.Context, keep bool) (provider.Checkout, error
 	if err != nil {
 		return provider.Checkout{}, err
 	}
-	kit, release, err := s.a.agentKit(ctx, s.c, s.slot)
+	kit, release, err := s.a.agentKit(ctx, s.c.Repository, s.slot, s.c.Sandbox)
 	return provider.Checkout{Dir: s.scratch.WorkDir(), Top: s.scratch.Top(), Objects: objects, Kit: kit, Release: release}, err
 }
 

@@ -187,7 +187,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if missing == nil {
 		peers = citizen.Host{Dirs: dirs}
 	}
-	if h.Sessions, err = c.openSessions(runs, h.Sandbox, peers); err != nil {
+	if h.Sessions, err = c.openSessions(runs, h.Sandbox, activities.FindKits(h.Activities), peers); err != nil {
 		return nil, err
 	}
 	if h.Deliveries, err = c.openDeliveries(h.Sessions); err != nil {

@@ -26,11 +26,11 @@ import (
 
 // openSessions wires the activities of standing sessions. Their agents run in the same box as the
 // agents of runs.
-func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox, host sessionacts.Host) (*sessionacts.Activities, error) {
+func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox, kits activities.KitFinder, host sessionacts.Host) (*sessionacts.Activities, error) {
 	env := c.catalogEnv()
 	env.State = c.RunsDir
 	return sessionacts.New(sessionacts.Config{
-		Runs: runs, Redact: redact.New(c.Environ), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle, Host: host,
+		Runs: runs, Redact: redact.New(c.Environ), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle, Host: host, Kit: kits,
 		Tools: &sessionruns.Server{RunsDir: c.RunsDir, Queue: cmp.Or(c.TaskQueue, temporalclient.TaskQueue)},
 		Open: func(o sessionacts.Opening) (agent.Adapter, error) {
 			spec, err := catalog.Parse(o.Spec)

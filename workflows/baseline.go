@@ -20,7 +20,7 @@ func (r *runner) startsWithBaseline() bool {
 // runBaseline runs the checks on the base commit, before any provider is called. An error of the activity
 // is the problem of the baseline, about which a person is asked. It returns the error of a cancellation.
 func (r *runner) runBaseline(ctx workflow.Context) (*run.Baseline, error) {
-	s, n := r.s, len(r.s.Input.Checks)
+	s, n := r.s, len(r.s.Checks())
 	in := r.checkInput()
 	in.Iteration, in.Evaluation, in.Commit, in.Baseline = 0, s.Asked+1, s.Input.Repository.Base, true
 	on := checking(ctx, in.Timeout, n, fmt.Sprintf("Run %d checks on the base commit", n))
@@ -52,7 +52,7 @@ func baselineProblem(p run.Problem) *run.Problem {
 func (r *runner) checkInput() activities.CheckInput {
 	in := r.s.Input
 	return activities.CheckInput{
-		Iteration: r.s.State.Iteration, Stat: r.s.Stat, Commands: in.Checks, Env: in.CheckEnv, Network: in.CheckNetwork,
+		Iteration: r.s.State.Iteration, Stat: r.s.Stat, Commands: r.s.Checks(), Env: in.CheckEnv, Network: in.CheckNetwork,
 		Timeout: in.Timeouts.WithDefaults().Check, CacheReadOnly: in.CacheReadOnly, Before: r.s.BaselineReport(),
 	}
 }

@@ -147,9 +147,9 @@ func restOf[T int64 | run.Micros](left, used T) T {
 // checkCandidate runs the checks on the candidate's proposal. If they pass, it asks
 // the evaluator about it.
 func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *candidate) error {
-	in, checks := r.s.Input, r.checkInput()
+	checks := r.checkInput()
 	checks.Iteration, checks.Commit, checks.Stat = c.Iteration, e.Proposal.Base, e.Proposal.Stat
-	on := checking(ctx, checks.Timeout, len(in.Checks), fmt.Sprintf("Run %d checks on attempt %d", len(in.Checks), e.Number))
+	on := checking(ctx, checks.Timeout, len(checks.Commands), fmt.Sprintf("Run %d checks on attempt %d", len(checks.Commands), e.Number))
 	j, err := runActivity(on, r, acts.Try, activities.TryInput{
 		CheckInput: checks, Candidate: e.Number, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
 	})
@@ -157,10 +157,10 @@ func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *cand
 		return err
 	}
 	e.Passed, e.Failed, e.Report = j.Verdict == run.Pass, j.Failed, &j.Report
-	if !e.Passed || in.Providers.Evaluator == "" {
+	if !e.Passed || r.s.Input.Providers.Evaluator == "" {
 		return nil
 	}
-	c.Phase, c.Provider, c.Slot, c.Permits = run.Evaluate, in.Providers.Evaluator, r.s.Slot(run.Evaluate, e.Number), nil
+	c.Phase, c.Provider, c.Slot, c.Permits = run.Evaluate, r.s.Input.Providers.Evaluator, r.s.Slot(run.Evaluate, e.Number), nil
 	c.Left = provider.Left{Tokens: restOf(c.Left.Tokens, e.out.Usage.TotalTokens), Cost: restOf(c.Left.Cost, e.out.Usage.Cost)}
 	j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: *e.Report, Patch: &e.Proposal.Patch})
 	if err != nil {

@@ -180,7 +180,7 @@ func (r *runner) nextCall() activities.Call {
 	}
 	c.Permits = s.PermitsOf(c.Slot)
 	if phase == run.Execute || phase == run.Fix {
-		c.Checks = s.Input.Checks
+		c.Checks = s.Checks()
 	}
 	return c
 }

@@ -47,6 +47,8 @@ type Config struct {
 	Quiet time.Duration
 	// Host lets other sessions reach those that live; nil: none can.
 	Host Host
+	// Kit finds what an agent's programs need in the box; nil: nothing.
+	Kit func(ctx context.Context, repo run.Repository, slot rundir.Slot, want run.Sandbox) (kit agent.Kit, release func(), err error)
 	// Tools serves the agents that may start runs; nil: a session with such an agent does not start.
 	Tools RunTools
 }

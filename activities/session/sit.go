@@ -41,6 +41,7 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 		return s.unstartedResult(ctx, session.Unstarted, err.Error())
 	}
 	defer closeTools()
+	defer s.returnKit()
 	if end, err := s.proveAndStart(ctx); err != nil {
 		return s.unstartedResult(ctx, end, err.Error())
 	}
@@ -238,11 +239,23 @@ func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error)
 		MaxOutputTokens: agent.AnswerTokens(s.note.Rung), Log: &s.stderr, Env: []string{sessionVariable + "=" + string(in.ID)},
 	}
 	s.dir = o.Dir
+	if s.a.Kit != nil {
+		if o.Kit, s.unlend, err = s.a.Kit(ctx, in.Repository, s.slot, in.Sandbox); err != nil {
+			return o, err
+		}
+	}
 	err = o.AddSetup(in.Setup, s.a.LookupEnv)
 	o.Bridge = s.bridge
 	o.Sticky = in.Choice()
 	o.Override = s.startChoice()
 	return o, err
+}
+
+// returnKit gives back what the agent's kit shows.
+func (s *sitting) returnKit() {
+	if s.unlend != nil {
+		s.unlend()
+	}
 }
 
 // sessionVariable names the variable by which programs of a session know it.

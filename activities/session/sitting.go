@@ -37,6 +37,7 @@ type sitting struct {
 	leave   chan string // gets the reason to end the idle process
 	leaving bool        // no more input; guarded by Activities.mu
 
+	unlend func()           // gives back what the agent's kit shows; nil: nothing
 	bridge *agent.Bridge    // to the tools by which the agent starts runs; nil: it has none
 	pid    atomic.Int64     // of the agent; zero until it runs
 	calls  chan agent.Event // of these tools, for the follower

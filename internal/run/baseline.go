@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,8 @@ type Baseline struct {
 	// Problem says why a check has no result; nil: all have. A run with a problem
 	// asks a person before it calls a provider.
 	Problem *Problem `json:"problem,omitempty"`
+	// Unrun holds the indices of the checks that have no result.
+	Unrun []int `json:"unrun,omitempty"`
 	// Restored is set if something other than the run moved the branch meanwhile.
 	Restored *Restored `json:"restored,omitempty"`
 }
@@ -97,6 +100,27 @@ func (s *Snapshot) WantsBaseline() bool {
 	return len(s.Input.Checks) > 0 && !s.Input.NoBaseline
 }
 
+// Checks returns the checks that judge the run: those of its input, without those that could not run on the base commit
+// and that a person has left out. The others stay where nothing else would judge the result.
+func (s *Snapshot) Checks() []string {
+	if !s.Unbased || s.Baseline == nil || !s.canLeaveOut() {
+		return s.Input.Checks
+	}
+	var kept []string
+	for i, c := range s.Input.Checks {
+		if !slices.Contains(s.Baseline.Unrun, i) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// canLeaveOut reports whether something would judge the result without the checks that have no result.
+func (s *Snapshot) canLeaveOut() bool {
+	n := len(s.Baseline.Unrun)
+	return n > 0 && (n < len(s.Input.Checks) || s.Input.Providers.Evaluator != "")
+}
+
 // BaselineReport refers to the report of the baseline; nil: there is none.
 func (s *Snapshot) BaselineReport() *Ref {
 	if s.Baseline == nil || s.Baseline.Report.Name == "" {
@@ -126,12 +150,16 @@ func (s *Snapshot) BaselineProblem() (p Problem, q Question, ok bool) {
 	case unsettled.Code == CodeSandbox:
 		return *unsettled, SandboxQuestion(Plan, *unsettled), true
 	}
+	without := "or " + withoutWord + ": go on now, and be asked again after the patch while they cannot run"
+	if s.canLeaveOut() {
+		without = "or " + withoutWord + ": leave out what cannot run, for this run"
+	}
 	return *unsettled, Question{
 		Question: fmt.Sprintf("On the base commit, before anybody is paid: %s. How shall the run go on?", unsettled.Message),
 		Reason:   "what the checks say of a patch would mean little",
 		NeededInput: []string{
 			againWord + ", once it is mended on the worker",
-			"or " + withoutWord + ": nothing is known of the checks then",
+			without,
 			"or " + stopWord,
 		},
 	}, true

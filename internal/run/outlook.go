@@ -132,7 +132,7 @@ func (s *Snapshot) describeNext(with string) string {
 // describeJudges names the judges of the result: the checks and the evaluator.
 func (s *Snapshot) describeJudges(again string) string {
 	var who []string
-	if len(s.Input.Checks) > 0 {
+	if len(s.Checks()) > 0 {
 		who = append(who, "the checks run"+again)
 	}
 	if s.Input.Providers.Evaluator != "" {
