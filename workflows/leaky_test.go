@@ -155,6 +155,8 @@ func developed(req provider.Request, text string) *string {
 		text = "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: is " + key + " right?\nreason: " + key + "\nneeded_input:\n- " + key + "\n<<<AIO_RESULT_END>>>\n" + text
 	case req.Phase == run.Fix && req.RunID != "provider-error" || req.RunID == "question":
 		text = "<<<AIO_RESULT_START>>>\ntype: NOOP\nreason: " + key + " is there\n<<<AIO_RESULT_END>>>\n"
+	case req.RunID != "control": // a patch that adds a secret would be refused
+		text += patchOf(key, "--- /dev/null\n+++ b/leak.txt\n@@ -0,0 +1 @@\n+nothing\n")
 	default:
 		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		text = patchOf(key, fmt.Sprintf("--- /dev/null\n+++ b/leak.txt\n@@ -0,0 +1,%d @@\n+%s\n", len(lines), strings.Join(lines, "\n+")))

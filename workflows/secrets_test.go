@@ -327,7 +327,7 @@ func TestChecksSeeTheListedVariablesOnly(t *testing.T) {
 	c.leave(run.Completed)
 	v.searchDisk()
 	report := string(v.seen["runs directory: workflows/environment/artifacts/evaluate/iter-0001.json"])
-	want := []string{"HARMLESS", "HOME", "LANG", "PATH", "PWD", "RATCHET_RUN_ID", "TMPDIR", "XDG_CACHE_HOME"}
+	want := []string{"CI", "HARMLESS", "HOME", "LANG", "LOGNAME", "PATH", "PWD", "RATCHET_RUN_ID", "TERM", "TMPDIR", "USER", "XDG_CACHE_HOME"}
 	if quotedNames := strings.Trim(quoted(strings.Join(want, "\n")+"\n"), `"`); !strings.Contains(report, `"head": "`+quotedNames+`"`) {
 		t.Errorf("the check saw other variables than %s:\n%s", want, bytes.TrimSpace([]byte(report)))
 	}
