@@ -222,8 +222,36 @@ func (c *cli) onRunOr(without int, handle func(ctx context.Context, r found, arg
 		if err != nil {
 			return err
 		}
-		return handle(ctx, r, args)
+		return c.explainEnd(ctx, r, handle(ctx, r, args))
 	})
+}
+
+// explainEnd returns the error of a command about a run. Where the command met the end of a workflow that was ended from
+// outside, the error says so, as status does.
+func (c *cli) explainEnd(ctx context.Context, r found, err error) error {
+	if !errors.Is(err, runs.ErrOver) {
+		return err
+	}
+	return cmp.Or(c.endedOutside(ctx, r), err)
+}
+
+// endedOutside returns an error if the workflow of a run was ended from outside while the run is not over.
+func (c *cli) endedOutside(ctx context.Context, r found) error {
+	e, err := r.Describe(ctx, r.id)
+	if err != nil || e.Open {
+		return nil
+	}
+	st, err := r.State(ctx, r.id)
+	if err != nil || st.Status.Terminal() {
+		return nil
+	}
+	return c.outsideError(r, e.Outcome, st.Status)
+}
+
+// outsideError is the error about a run whose workflow was ended from outside.
+func (c *cli) outsideError(r found, outcome string, status run.Status) error {
+	return fmt.Errorf("run %s: its workflow was ended from outside (%s) while it was %s: its record can be resumed with `%s`",
+		r.shownName(), outcome, status, c.hintCommand("resume %s", r.id))
 }
 
 // describeRun returns a run with the name that the engine knows. It refuses a run that a configured server does not know:

@@ -151,6 +151,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a check whose program is missing before the start", testBaselineThatCannotRun},
 		{"what the checks say before the start", testBaseline},
 		{"a cancellation", testCancel},
+		{"a workflow that is terminated", testTerminated},
 		{"nobody there to ask", testFollowWithoutTerminal},
 		{"somebody there to ask", testFollowOnTerminal},
 		{"one id given many times at once", testOneID},
@@ -190,6 +191,25 @@ func (b bench) take(id, story string) {
 		b.Errorf("the status does not name %s:\n%s", head, got)
 	}
 	gitIn(b.T, b.repo, "tag", "-d", branch)
+}
+
+// testTerminated has the workflow of a waiting run terminated in the Web UI: every command says how to bring it back.
+func testTerminated(b bench) {
+	id := b.start()
+	b.await(id, run.AwaitingApproval)
+	t, err := temporalclient.Dial(b.Context(), temporalclient.Options{RunsDir: b.runsDir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer t.Close()
+	if err := t.TerminateWorkflow(b.Context(), run.ID(id).WorkflowID(), "", "by mistake"); err != nil {
+		b.Fatal(err)
+	}
+	for _, args := range [][]string{{"status", id}, {"approve", id}, {"reject", id, "--reason", "no"}, {"cancel", id}, {"retry", id}, {"continue", id}} {
+		if got := b.expect(exitFailed, args...); !strings.Contains(got.err, "starter resume "+id) {
+			b.Errorf("%v says %q, want how to resume the run", args, got.err)
+		}
+	}
 }
 
 func testApprovals(b bench) {

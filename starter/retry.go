@@ -109,6 +109,9 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	}
 	switch status := s.State.Status; {
 	case !status.Terminal():
+		if err := c.endedOutside(ctx, r); err != nil {
+			return in, err
+		}
 		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.shownName(), status, c.hintCommand("cancel %s", r.shownName()))
 	case f.unfinished && status == run.Completed:
 		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.shownName(), c.hintCommand("retry %s", r.shownName()))

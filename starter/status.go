@@ -60,7 +60,7 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 		return st, err
 	}
 	if !e.Open && !st.Status.Terminal() {
-		return st, fmt.Errorf("run %s: its workflow was ended from outside (%s) while it was %s: its record can be resumed with `starter resume`", r.id, e.Outcome, st.Status)
+		return st, c.outsideError(r, e.Outcome, st.Status)
 	}
 	if st.Facts, err = r.Facts(ctx, r.id); err != nil {
 		return st, err
