@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -15,16 +17,21 @@ import (
 const silenceHint = "see whether it fills a cold cache, is refused a network by the box (--check-network), or waits for input"
 
 // baselineOf returns the outcome of the checks on the base commit. A check that could not run, or that did not
-// end in time, is a problem of the whole baseline: its result for a later patch would mean little.
-func baselineOf(checked check.Report) *run.Baseline {
+// end in time, is a problem of the whole baseline: its result for a later patch would mean little. So is one that failed
+// and names a submodule, of which a work tree of a run has an empty directory.
+func baselineOf(checked check.Report, submodules []string) *run.Baseline {
 	b := &run.Baseline{}
 	var problems []string
 	for i, c := range checked.Checks {
 		b.Millis += c.DurationMs
-		switch c.Status {
-		case check.Pass:
+		missing := submoduleIn(c, submodules)
+		switch {
+		case c.Status == check.Pass:
 			b.Passed++
-		case check.Fail:
+		case missing != "":
+			problems = append(problems, fmt.Sprintf("%s fails and names %s, a submodule, whose files the checks do not see", shownCommand(c), report.Summary(display.Line(missing))))
+			b.Unrun = append(b.Unrun, i)
+		case c.Status == check.Fail:
 			cases, _ := c.Cases()
 			b.AddFailed(run.BaselineCheck{Command: shownCommand(c), ExitCode: c.ExitCode, Failed: cases.Failed, Cases: cases.Total})
 		default:
@@ -36,6 +43,34 @@ func baselineOf(checked check.Report) *run.Baseline {
 		b.Problem = &run.Problem{Code: run.CodeBaseline, Message: report.Clip(strings.Join(problems, "; "), run.MaxTextBytes/8)}
 	}
 	return b
+}
+
+// submoduleIn returns the submodule that the output of a failed check names; empty if it names none.
+func submoduleIn(c check.Result, submodules []string) string {
+	if c.Status != check.Fail {
+		return ""
+	}
+	for _, path := range submodules {
+		if strings.Contains(c.Head, path) || strings.Contains(c.Tail, path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// listSubmodules returns the paths of the submodules in the base commit, as the checks see them.
+func listSubmodules(ctx context.Context, repo run.Repository) ([]string, error) {
+	list, err := git.Repo{Dir: repo.Path}.Run(ctx, "ls-tree", "-r", "-z", string(repo.Base)+":"+repo.Prefix)
+	if err != nil {
+		return nil, fmt.Errorf("look for submodules: %w", err)
+	}
+	var paths []string
+	for entry := range strings.SplitSeq(string(list), "\x00") {
+		if about, path, ok := strings.Cut(entry, "\t"); ok && strings.HasPrefix(about, "160000 ") {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
 }
 
 // baselineProblem says why nothing is known of a check.

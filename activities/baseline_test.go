@@ -85,6 +85,18 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
+// A check that fails because of a submodule's missing files says nothing of a patch.
+func TestABaselineNamesASubmodule(t *testing.T) {
+	s := newFixture(t)
+	s.git("update-index", "--add", "--cacheinfo", "160000,"+string(s.base)+",vendor/lib")
+	s.git("commit", "-q", "-m", "a submodule")
+	s.base = run.Commit(s.git("rev-parse", "HEAD"))
+	b := s.baseline(time.Minute, "cat vendor/lib/file", "exit 3").Baseline
+	if b.Problem == nil || !strings.Contains(b.Problem.Message, "vendor/lib, a submodule") || !slices.Equal(b.Unrun, []int{0}) || len(b.Failed) != 1 {
+		t.Errorf("got %+v, want a problem that names the submodule, and one failed check", b)
+	}
+}
+
 // What stands in an output is made safe where it enters an event.
 func TestABaselineIsDisplayable(t *testing.T) {
 	s := newFixture(t)

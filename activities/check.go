@@ -122,7 +122,11 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Evaluation, 0), e)
 	failpoint.Hit("check.kept")
 	if in.Baseline {
-		out.Baseline = baselineOf(checked)
+		submodules, err := listSubmodules(ctx, in.Repository)
+		if err != nil {
+			return Judgement{}, err
+		}
+		out.Baseline = baselineOf(checked, submodules)
 		out.Baseline.Report, out.Baseline.Restored = out.Report, out.Restored
 		if moved { // the checks may have judged other files
 			out.Baseline.Problem = &run.Problem{Code: run.CodeBaseline, Message: out.Reasons[0]}
