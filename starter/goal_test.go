@@ -49,6 +49,11 @@ func TestWhereTheGoalComesFrom(t *testing.T) {
 	if err := os.Chmod(editor, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	written := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
 	for _, tt := range []struct {
 		name, editor string
 		args         []string
@@ -58,6 +63,10 @@ func TestWhereTheGoalComesFrom(t *testing.T) {
 		{"an argument that is empty", "", []string{" "}, "the goal is empty"},
 		{"a flag", "", []string{"--goal", "Mend it"}, "Mend it"},
 		{"a file", "", []string{"--goal-file", file}, "From a file\n"},
+		{"an argument in UTF-16", "", []string{"M\x00e\x00"}, "the goal is no text in UTF-8, it looks like UTF-16"},
+		{"an argument that is no text", "", []string{"caf\xe9"}, "the goal is no text in UTF-8"},
+		{"a file in UTF-16", "", []string{"--goal-file", written("utf16", "\xff\xfeM\x00e\x00")}, "is no text in UTF-8, it looks like UTF-16: save it as UTF-8"},
+		{"a file with a mark and carriage returns", "", []string{"--goal-file", written("crlf", "\ufeffMend it\r\nnow\r\n")}, "Mend it\nnow\n"},
 		{"an argument and a flag", "", []string{"Mend it", "--goal", "Mend that"}, "give one goal"},
 		{"an argument and a file", "", []string{"Mend it", "--goal-file", file}, "give one goal"},
 		{"a flag and a file", "", []string{"--goal", "Mend it", "--goal-file", file}, "give one goal"},

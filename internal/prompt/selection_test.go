@@ -63,6 +63,22 @@ func TestContextFollowsThePriorities(t *testing.T) {
 	}
 }
 
+// A name in back-ticks is one name, whatever it holds.
+func TestNamesWithBlanksAndParenthesesAreFound(t *testing.T) {
+	r := big()
+	for _, name := range []string{"docs/User Guide.md", "app/(auth)/page.tsx", "src/a, b.txt"} {
+		r[name] = "x\n"
+	}
+	p := prompt.Build(prompt.In{
+		Role: run.Developer, Goal: "Do it.", Plan: "- [ ] change `docs/User Guide.md` and `app/(auth)/page.tsx#L3`\n- [ ] see `./src/a, b.txt`, and ` alone\n", Files: r.files(), Read: r.read,
+	})
+	for _, want := range []string{"docs/User Guide.md", "app/(auth)/page.tsx", "src/a, b.txt"} {
+		if got := given(p); !slices.Contains(got, want) {
+			t.Errorf("got %q, want %q among them", got, want)
+		}
+	}
+}
+
 func TestSmallRepositoryIsGivenWhole(t *testing.T) {
 	p := prompt.Build(prompt.In{Role: run.Developer, Goal: "Make it faster.", Files: calc.files(), Read: calc.read})
 	want := []string{"README.md", "go.mod", "calc/div.go", "calc/div_test.go", "calc/testdata/a.in", "cmd/calc/main.go"}
