@@ -26,6 +26,10 @@ const (
 	Command   Kind = "command"
 )
 
+// TellsReason reports whether agents of the kind tell their model why a person has refused a tool. The protocols of the
+// others have no place for it.
+func (k Kind) TellsReason() bool { return k == Claude || k == Pi }
+
 var kinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi, Anthropic, OpenAI, Command}
 
 // Options are what a caller may choose for the sessions of an agent, besides its model, the place of its

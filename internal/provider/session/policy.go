@@ -30,6 +30,9 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 		}
 		c.log("permission decided", map[string]string{"tool": t.asks[0].Tool, "input": string(t.asks[0].Input), "verdict": string(d.Verdict), "reason": d.Reason})
 		c.letTool(t.asks[0], letBy(d, person))
+		if person && d.Verdict == agent.Deny && !c.Adapter.Kind().TellsReason() {
+			t.refused = append(t.refused, refusal{t.asks[0].Tool, d.Reason})
+		}
 		c.showProgress("goes on")
 		t.asks = t.asks[1:]
 		if err := t.Decide(ctx, d); err != nil && !errors.Is(err, agent.ErrNotPending) {

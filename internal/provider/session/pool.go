@@ -125,6 +125,7 @@ type talk struct {
 	usedBefore run.Usage          // by the work before this turn
 	asks       []agent.Permission // the requests without an answer
 	tools      map[string]toolUse // the calls that run now, by their ids
+	refused    []refusal          // of tools by a person, of which the agent does not know the reason
 	steering   steering
 	overBudget bool // a budget is used up: the turn has been interrupted
 	bytes      int64

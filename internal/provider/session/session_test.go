@@ -276,6 +276,9 @@ func TestPersonDecidesAndTheSameAgentGoesOn(t *testing.T) {
 			if tc.permit.Reason != "" && !strings.Contains(heard, tc.permit.Reason) {
 				t.Errorf("the model did not hear why:\n%s", heard)
 			}
+			if told := strings.Contains(heard, "The user refused the tool "); told != (tc.permit.Reason != "") {
+				t.Errorf("a turn of its own tells of a refusal: %t, want %t\n%s", told, tc.permit.Reason != "", heard)
+			}
 		})
 	}
 }

@@ -150,10 +150,18 @@ func (c *activeCall) sendMessage(ctx context.Context, text string) error {
 	}
 }
 
-// awaitAnswer follows the run's own turn to its end. It keeps the answer in the
+// awaitAnswer follows the run's own turn to its end. Where a person has refused a tool meanwhile and the agent was not
+// told why, another turn tells it: many agents end their turn at a refusal. It keeps the answer in the
 // note before it returns it.
 func (c *activeCall) awaitAnswer(ctx context.Context) (answer, error) {
 	a, err := c.followTurn(ctx)
+	for err == nil && len(c.talk.refused) > 0 {
+		text := refusedPrompt(c.talk.refused)
+		c.talk.refused = nil
+		if err = c.sendPrompt(ctx, text); err == nil {
+			a, err = c.followTurn(ctx)
+		}
+	}
 	if err != nil {
 		return answer{}, err
 	}

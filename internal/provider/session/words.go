@@ -1,8 +1,10 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -21,6 +23,22 @@ const renamedNote = "In this checkout, the name of each file or directory that a
 // repairPrompt returns the message after changes that no patch can carry.
 func repairPrompt(why string) string {
 	return "Your changes cannot be taken as they are. Mend this in the files, and end with the answer that the task asks for.\n\n" + why
+}
+
+// refusal is a person's refusal of a tool.
+type refusal struct{ tool, reason string }
+
+// refusedPrompt returns the message that tells the agent why a person refused its tools.
+func refusedPrompt(refused []refusal) string {
+	var b strings.Builder
+	for _, r := range refused {
+		fmt.Fprintf(&b, "The user refused the tool %s", display.OneLine(r.tool, 100))
+		if r.reason != "" {
+			fmt.Fprintf(&b, ": %s", strings.TrimSpace(r.reason))
+		}
+		b.WriteString("\n")
+	}
+	return b.String() + "\nGo on without it, and end with the answer that the task asks for."
 }
 
 // notePrompt returns the message into a turn that tells the agent a person's note. The end of the turn stays the
