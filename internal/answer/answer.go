@@ -36,6 +36,10 @@ type Answer struct {
 	Kind    Kind   `json:"kind"`
 	Summary string `json:"summary,omitempty"` // one line; the prose around the answer when no summary was declared
 
+	// Prose is all the rest of the answer but the model's thoughts: the text around its blocks, and fields and lines of the
+	// result block that its type has no place for.
+	Prose string `json:"prose,omitempty"`
+
 	// Diff is the text of the patch with the bytes the model wrote, markers and
 	// fences taken off. Set for PATCH only.
 	Diff []byte `json:"diff,omitempty"`

@@ -19,9 +19,12 @@ func (p *parser) parseDeclared() (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	p.taken = append(p.taken, p.results[0])
 	a := Answer{Kind: Kind(strings.ToUpper(r.kind)), Summary: r.summary}
 	switch a.Kind {
 	case Patch:
+		p.addUnused(r.question, r.reason)
+		p.addUnused(r.needed...)
 		a.Diff, err = p.declaredDiff()
 	case Ask:
 		a.Question, a.Reason, a.NeededInput = r.question, r.reason, r.needed
@@ -30,6 +33,8 @@ func (p *parser) parseDeclared() (Answer, error) {
 		}
 		err = p.checkNoDiff("ASK")
 	case Noop:
+		p.addUnused(r.question)
+		p.addUnused(r.needed...)
 		a.Reason = r.reason
 		err = p.checkNoDiff("NOOP")
 	default:
@@ -44,9 +49,19 @@ func (p *parser) parseDeclared() (Answer, error) {
 	return a, nil
 }
 
+// addUnused notes texts of the result block that the answer has no place for.
+func (p *parser) addUnused(texts ...string) {
+	for _, t := range texts {
+		if t != "" {
+			p.unused = append(p.unused, t)
+		}
+	}
+}
+
 // declaredDiff returns the diff of an answer of the type PATCH.
 func (p *parser) declaredDiff() ([]byte, *Error) {
 	if len(p.patches) == 1 {
+		p.taken = append(p.taken, p.patches[0])
 		diff, err := p.blockDiff(p.patches[0])
 		if err == nil && len(diff) == 0 {
 			err = newError(NoPatch, "the patch block is empty")
@@ -88,11 +103,12 @@ func cutField(line string) (key, value string, ok bool) {
 }
 
 // plainType returns the lines of the field type without quotes, decoration and a comment behind the word.
-func plainType(lines []string) []string {
+func (p *parser) plainType(lines []string) []string {
 	if len(lines) != 1 {
 		return lines
 	}
-	word, _, _ := strings.Cut(lines[0], "#")
+	word, comment, _ := strings.Cut(lines[0], "#")
+	p.addUnused(strings.TrimSpace(comment))
 	return []string{strings.Trim(word, decoration+`"'.`)}
 }
 
@@ -121,9 +137,11 @@ func (p *parser) parseResult(b block) (resultBlock, *Error) {
 			needed = append(needed, strings.TrimSpace(strings.TrimPrefix(line, "-")))
 		case open != "" && open != "needed_input" && line != "":
 			fields[open] = append(fields[open], line)
+		default:
+			p.addUnused(line)
 		}
 	}
-	fields["type"] = plainType(fields["type"])
+	fields["type"] = p.plainType(fields["type"])
 	text := func(key string) string { return strings.TrimSpace(strings.Join(fields[key], " ")) }
 	r := resultBlock{kind: text("type"), summary: text("summary"), question: text("question"), reason: text("reason"), needed: needed}
 	if r.kind == "" {

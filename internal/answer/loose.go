@@ -191,6 +191,7 @@ func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
 		}
 		if diff := bytes.Join(lines, nil); isDiff(f, diff) {
 			diffs = append(diffs, diff)
+			p.taken = append(p.taken, block{i, end + 1})
 		}
 		for k+1 < len(p.prose) && p.prose[k+1] <= end {
 			k++
@@ -274,6 +275,7 @@ func (p *parser) findBare() ([]byte, *Error) {
 			return nil, newError(Truncated, "the last hunk of the diff is shorter than its header says, and nothing shows that the answer is complete; put the diff between %s and %s", patchBegin, patchEnd)
 		}
 		p.prose = p.prose[:k]
+		p.taken = append(p.taken, block{i, end})
 		return diff, nil
 	}
 	return nil, nil

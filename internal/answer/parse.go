@@ -42,6 +42,7 @@ func Parse(raw []byte, finish string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	a.Prose = p.restText()
 	return a, nil
 }
 
@@ -78,7 +79,9 @@ type parser struct {
 
 	results []block
 	patches []block
-	prose   []int // lines outside of all blocks
+	prose   []int    // lines outside of all blocks
+	taken   []block  // lines that are a part of the answer: the result block, and the diffs with their fences
+	unused  []string // texts of the result block that the answer has no place for
 
 	scans   int // for the ends of fences, in vain; see maxScans
 	closers map[string][]closer
@@ -215,6 +218,23 @@ func (p *parser) blockDiff(b block) ([]byte, *Error) {
 
 // isBlank reports whether line i is blank.
 func (p *parser) isBlank(i int) bool { return len(bytes.TrimSpace(p.lines[i])) == 0 }
+
+// restText returns the lines that are no part of the answer, and the texts of the result block without a place.
+func (p *parser) restText() string {
+	part := make([]bool, len(p.lines))
+	for _, b := range p.taken {
+		for i := max(b.from, 0); i < min(b.to, len(part)); i++ {
+			part[i] = true
+		}
+	}
+	var rest []string
+	for i, line := range p.lines {
+		if text := strings.TrimSpace(strings.ToValidUTF8(string(line), "\ufffd")); !part[i] && text != "" && p.markerAt(i) == "" {
+			rest = append(rest, text)
+		}
+	}
+	return strings.Join(append(rest, p.unused...), "\n")
+}
 
 // proseText returns the prose around the blocks, in one line.
 func (p *parser) proseText() string {

@@ -124,6 +124,7 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			got.Prose = "" // see TestProse
 			if !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got  %+v %q\nwant %+v %q", got, got.Diff, tt.want, tt.want.Diff)
 			}
@@ -163,5 +164,21 @@ func TestParseIsLinear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _ = answer.Parse([]byte(raw), "stop")
 		})
+	}
+}
+
+// TestProse looks for what an answer says besides: nothing of it is lost.
+func TestProse(t *testing.T) {
+	const diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+	for _, tt := range []struct{ name, raw, want string }{
+		{"around a fence", "<think>\nhm\n</think>\nHere:\n```diff\n" + diff + "```\nBye.\n```go\nx := 1\n```\n", "Here:\nBye.\n```go\nx := 1\n```"},
+		{"around the blocks", "Hi.\n<<<AIO_RESULT_START>>>\njunk\ntype: PATCH # one\nsummary: s\nreason: r\n<<<AIO_RESULT_END>>>\nThen\n[PATCH_BEGIN]\n" + diff + "[PATCH_END]\nBye.\n", "Hi.\nThen\nBye.\njunk\none\nr"},
+		{"a report on checks", "<<<AIO_RESULT_START>>>\ntype: NOOP\nreason: r\nquestion: q\n<<<AIO_RESULT_END>>>\n<<<AIO_CHECKS_START>>>\nall pass\n<<<AIO_CHECKS_END>>>\n", "all pass\nq"},
+		{"a bare diff", "Hi.\n" + diff, "Hi."},
+	} {
+		got, err := answer.Parse([]byte(tt.raw), "stop")
+		if err != nil || got.Prose != tt.want {
+			t.Errorf("%s: got %q, %v; want %q", tt.name, got.Prose, err, tt.want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -104,7 +105,10 @@ func isHeaderOfNext(d *udiff.Diff, i int) bool {
 	name, update := strings.CutPrefix(strings.TrimSpace(string(l.Text)), "*** Update File: ")
 	return slices.ContainsFunc(d.Sections, func(s udiff.Section) bool {
 		next := s.At > l.At && s.At <= l.At+2
-		return next && (udiff.IsOtherHeader(l.Text) || update && isPrefixed(s.Old, name) && isPrefixed(s.New, name))
+		same := func(name string) bool {
+			return name != udiff.Null && strings.HasSuffix(strings.TrimSpace(string(l.Text)), path.Base(name))
+		}
+		return next && (udiff.IsOtherHeader(l.Text) && (same(s.Old) || same(s.New)) || update && isPrefixed(s.Old, name) && isPrefixed(s.New, name))
 	})
 }
 

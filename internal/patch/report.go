@@ -25,6 +25,7 @@ const (
 type Report struct {
 	Result      Result       `json:"result"`
 	Summary     string       `json:"summary,omitempty"`
+	Prose       string       `json:"prose,omitempty"`       // what the answer says besides, see answer.Answer
 	Question    string       `json:"question,omitempty"`    // ask
 	Reason      string       `json:"reason,omitempty"`      // ask, noop
 	NeededInput []string     `json:"neededInput,omitempty"` // ask
@@ -78,7 +79,7 @@ func planAnswer(t Tree, raw []byte, finish string, l Limits) (Report, *Change) {
 	if err != nil {
 		return refusedReport(err), nil
 	}
-	r := Report{Summary: a.Summary, Question: a.Question, Reason: a.Reason, NeededInput: a.NeededInput,
+	r := Report{Summary: a.Summary, Prose: a.Prose, Question: a.Question, Reason: a.Reason, NeededInput: a.NeededInput,
 		Files: []FileChange{}, Repairs: []Repair{}, Sensitive: []Reason{}}
 	switch a.Kind {
 	case answer.Ask:
