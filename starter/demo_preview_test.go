@@ -40,7 +40,7 @@ func TestTheDemoShowsThePreviewDuringABuild(t *testing.T) {
 		t.Errorf("error %v, want that of the build", err)
 	}
 	text := shown.String()
-	for _, want := range []string{"func Split(total, people int) []int {", "--- FAIL: TestSharesAddUp", "the shares add up to 99", "# Give the lost cents to somebody"} {
+	for _, want := range []string{"func Split(total, people int) []int {", "--- FAIL: TestSharesAddUp", "100 cents for 3 people: the shares add up to 99", "# Give the lost cents to somebody"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("the preview shows %q %d times, want once:\n%s", want, strings.Count(text, want), text)
 		}

@@ -42,7 +42,10 @@ func LooksSecret(name string) bool {
 // every text about other things.
 func IsWord(value string) bool {
 	parts := wordPart.FindAllStringIndex(value, -1)
-	words := 0
+	most, words := maxWords, 0
+	if addressForm.MatchString(value) {
+		most = maxLabels
+	}
 	for _, at := range parts {
 		switch part := value[at[0]:at[1]]; {
 		case wordForm.MatchString(part):
@@ -52,16 +55,21 @@ func IsWord(value string) bool {
 			return false
 		}
 	}
-	return words > 0 && words <= maxWords
+	return words > 0 && words <= most
 }
 
-// maxWords is the most words of a value that counts as such. A passphrase has more.
-const maxWords = 3
+// The most words of a value that counts as such, and of a host name or an address. A passphrase has more, and other
+// separators than an address.
+const (
+	maxWords  = 2
+	maxLabels = 3
+)
 
 var (
-	wordPart   = regexp.MustCompile(`[^\x00-/:-@\[-\x60{-\x7f]+`) // letters, digits, and all that is not ASCII
-	wordForm   = regexp.MustCompile(`^(?:[a-z]{1,12}|[A-Z][a-z]{0,11}|[A-Z]{1,12})$`)
-	numberForm = regexp.MustCompile(`^[0-9]{1,5}$`) // of a port, or in an address
+	wordPart    = regexp.MustCompile(`[^\x00-/:-@\[-\x60{-\x7f]+`) // letters, digits, and all that is not ASCII
+	wordForm    = regexp.MustCompile(`^(?:[a-z]{1,12}|[A-Z][a-z]{0,11}|[A-Z]{1,12})$`)
+	addressForm = regexp.MustCompile(`^[A-Za-z0-9.:/]+$`)
+	numberForm  = regexp.MustCompile(`^[0-9]{1,5}$`) // of a port, or in an address
 )
 
 // FindSecrets returns the secrets of an environment, sorted by name: the values of the variables that look

@@ -127,7 +127,7 @@ func TestWhichValuesAreRedacted(t *testing.T) {
 func TestIsWord(t *testing.T) {
 	for value, want := range map[string]bool{
 		"password": true, "postgres": true, "disabled": true, "Password": true, "DISABLED": true, "localhost": true,
-		"http://localhost:3000": true, "localhost:5432": true, "my-app-dev": true, "www.example.com": true,
+		"http://localhost:3000": true, "localhost:5432": true, "my-app": true, "my-app-dev": false, "sesame-open-up": false, "www.example.com": true,
 		"password123": false, "canary-0123": false, "correct-horse-battery-staple": false, "abcdefghijklmnop": false,
 		"hunter2hunter2": false, "sk-ant-0a1b2c3d": false, "12345678": false, "PassWord": false, "pässword": false,
 		"http://user:s3cr3t@localhost": false, "127.0.0.1:8080": false, "--------": false, "": false,
