@@ -77,5 +77,5 @@ func (a *Activities) Retire(ctx context.Context, in session.Input) (Retired, err
 		return Retired{}, err
 	}
 	n, _ := loadNote(slot) // one that cannot be read holds up no retirement
-	return Retired{Changes: ref, Found: n.Last}, git.RemoveTree(slot.Path() + "/checkout")
+	return Retired{Changes: ref, Found: n.Last}, errors.Join(git.RemoveTree(slot.Path()+"/checkout"), git.RemoveTree(slot.Path()+"/cache"), git.RemoveTree(slot.Path()+"/layers"))
 }
