@@ -192,6 +192,9 @@ type Options struct {
 	NoTools  []string // tools that it may not use
 	// Servers are MCP servers by name. The agent starts them; in a box, in its own.
 	Servers map[string]setup.Server
+	// Refused is called when the box refuses a program a target of the network for the first time; nil: nobody asks. It must
+	// not block.
+	Refused func(target string)
 	// Kit is what the agent's programs need in a box to build and to test.
 	Kit Kit
 	// Bridge is a server of ours for this session alone, which the agent has as one more MCP server; nil: none.

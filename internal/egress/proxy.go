@@ -60,6 +60,9 @@ type Config struct {
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Own returns the addresses of this host; nil means the addresses of its interfaces.
 	Own func() ([]netip.Addr, error)
+	// Refused is called at the first refusal of each target, of which it gets a short printable text; nil: nobody asks. It
+	// must not block.
+	Refused func(target string)
 }
 
 // Proxy serves the programs of one box.
@@ -96,6 +99,7 @@ func Open(c Config) (*Proxy, error) {
 		dir: dir, dialer: newDialer(c), targets: make(map[string]allow.Target, len(c.Targets)),
 		limits: c.Limits.withDefaults(), done: make(chan struct{}),
 	}
+	p.book.tell = c.Refused
 	p.open, p.end = context.WithCancel(context.Background())
 	for _, t := range c.Targets {
 		p.targets[t.String()] = t

@@ -107,6 +107,8 @@ const (
 
 // book keeps the counts of a proxy. The zero value is ready.
 type book struct {
+	tell func(target string) // of Config.Refused
+
 	mu      sync.Mutex
 	uses    map[string]*use
 	refused map[Refused]int // by an entry without its count
@@ -164,6 +166,8 @@ func (b *book) refuseTimes(target, why string, times int) {
 	if _, known := b.refused[key]; !known && len(b.refused) >= maxRefused {
 		b.more += times
 		return
+	} else if !known && b.tell != nil && key.Target != "" {
+		b.tell(key.Target)
 	}
 	b.refused[key] += times
 }

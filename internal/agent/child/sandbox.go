@@ -108,7 +108,7 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	if err := addClient(&spec, c, values["PATH"]); err != nil {
 		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}
-	boxes := egress.NewBoxes(egress.Config{Targets: targets})
+	boxes := egress.NewBoxes(egress.Config{Targets: targets, Refused: o.Refused})
 	maps.Copy(values, ParseEnviron(c.BoxEnv))
 	in := Enclosed{Box: boxes.For(s.Box, spec), Env: boxedEnviron(values), boxes: boxes}
 	if len(lent) > 0 {

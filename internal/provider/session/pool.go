@@ -126,6 +126,7 @@ type talk struct {
 	asks       []agent.Permission // the requests without an answer
 	tools      map[string]toolUse // the calls that run now, by their ids
 	refused    []refusal          // of tools by a person, of which the agent does not know the reason
+	unreached  chan string        // targets of the network that the box has refused the agent
 	steering   steering
 	overBudget bool // a budget is used up: the turn has been interrupted
 	bytes      int64

@@ -147,7 +147,7 @@ func (c *activeCall) runAgent(ctx context.Context) (resp provider.Response, err 
 		if err != nil {
 			return provider.Response{}, err
 		}
-		c.talk = &talk{release: release}
+		c.talk = &talk{release: release, unreached: make(chan string, maxUnreached)}
 	}
 	kept := false
 	defer func() {

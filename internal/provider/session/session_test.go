@@ -283,6 +283,22 @@ func TestPersonDecidesAndTheSameAgentGoesOn(t *testing.T) {
 	}
 }
 
+// An agent that does not reach its model says nothing for minutes. What the box refuses it is told at once.
+func TestARefusedTargetIsToldBeforeTheAgentSpeaks(t *testing.T) {
+	b := newBench(t)
+	b.fake.Refuse = func(o agent.Options) error {
+		for range 2 * 8 { // more than wait to be told
+			o.Refused("127.0.0.1:9518")
+		}
+		return nil
+	}
+	var doing []string
+	_, err := b.provider().Generate(t.Context(), b.request("[[say:done]]"), func(p provider.Progress) { doing = append(doing, p.Doing) })
+	if err != nil || !slices.ContainsFunc(doing, func(d string) bool { return strings.Contains(d, "--provider-network 127.0.0.1:9518") }) {
+		t.Errorf("got %q, %v; want the flag that opens the target", doing, err)
+	}
+}
+
 func lastRequest(b *bench) fakemodel.Request {
 	all := b.fake.Model.Requests()
 	return all[len(all)-1]

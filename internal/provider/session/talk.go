@@ -91,7 +91,7 @@ func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 	o, err := c.withOptions(agent.Options{
 		Dir: at.Dir, Top: at.Top, Objects: at.Objects, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
 		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr, NoMemory: c.req.Role == run.Evaluator,
-		Kit: at.Kit, Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
+		Kit: at.Kit, Refused: c.talk.noteUnreached, Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
 	if err != nil {
 		return err
@@ -182,6 +182,12 @@ func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 		if err := c.decidePermissions(ctx); err != nil {
 			return nil, err
 		}
+		select { // before what the agent says: later it matters less
+		case target := <-c.talk.unreached:
+			c.tellUnreached(target)
+			continue
+		default:
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -190,6 +196,8 @@ func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 				return nil, &failure.Error{Code: failure.Timeout, Message: fmt.Sprintf("the agent said nothing for %v", c.Quiet), Retriable: true}
 			}
 			quiet.Reset(c.Quiet)
+		case target := <-c.talk.unreached:
+			c.tellUnreached(target)
 		case c.talk.steering.notes = <-notes:
 			if err := c.passNotes(ctx); err != nil {
 				return nil, err
@@ -207,6 +215,29 @@ func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 			}
 		}
 	}
+}
+
+// maxUnreached bounds the refused targets of the network that wait to be told of.
+const maxUnreached = 8
+
+// noteUnreached notes a target that the box has refused the agent. It never blocks.
+func (t *talk) noteUnreached(target string) {
+	select {
+	case t.unreached <- target:
+	default:
+	}
+}
+
+// tellUnreached tells of a target that the box has refused an agent of which nothing was heard yet: it may be the API of its
+// model, for which it would try again for minutes.
+func (c *activeCall) tellUnreached(target string) {
+	about := map[string]string{"target": target, "remedy": "if this is the API of its model, start the worker with --provider-network " + target}
+	if c.note.Heard {
+		c.log("the box refused the agent a target of the network", about)
+		return
+	}
+	c.req.Work.Site.Warn("the box refused the agent a target of the network", about)
+	c.showProgress("was refused " + target + "; if that is its model's API: up --provider-network " + target)
 }
 
 // noteHeard records, once per turn, that the agent has the message.
