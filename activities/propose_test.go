@@ -236,3 +236,20 @@ func TestWhatAnAnswerMayLeaveOut(t *testing.T) {
 		}
 	}
 }
+
+// The plan's thoughts are no part of it, and its summary is what it is about.
+func TestAPlanWithoutItsThoughts(t *testing.T) {
+	for answer, want := range map[string]string{
+		"<think>\nMaybe config.\n</think>\n# Plan\n\n## Goal\n\nGreet politely.\n": "Greet politely.",
+		"# Give the cents away\n\nSplit drops them.\n":                             "Give the cents away",
+		"**Summary:**\n- [ ] greet\n":                                              "greet",
+	} {
+		s := newFixture(t)
+		s.provider.says(answer)
+		out := must[activities.PlanResult](s, s.acts.Plan, s.call(run.Plan))
+		plan, err := s.dir().Load(out.Plan)
+		if err != nil || out.Summary != want || strings.Contains(string(plan), "Maybe") {
+			t.Errorf("got %q of %q, %v; want %q and no thoughts", out.Summary, plan, err, want)
+		}
+	}
+}

@@ -264,11 +264,14 @@ func (a *Activities) keepNoVerdict(in JudgeInput, out Judgement, why string) (Ju
 	return out, err
 }
 
-// headline returns the first line of a plan that holds text.
+// partNames are headings that name a part of every plan.
+var partNames = []string{"", "plan", "goal", "goals", "overview", "summary", "context", "steps", "approach"}
+
+// headline returns the first line of a plan that says what this one is about.
 func headline(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.Trim(line, "#*- \t\r\n"), "[ ] ")
-		if line != "" && !strings.EqualFold(line, "plan") {
+		if !slices.Contains(partNames, strings.ToLower(strings.Trim(line, ":"))) {
 			return report.Summary(display.Line(line))
 		}
 	}
