@@ -89,6 +89,10 @@ func (a *Activities) fillFromRecord(dir *rundir.Dir, c Call) (prompt.In, error) 
 	if s.Refused != nil {
 		in.Problem = "The last answer was not taken. The last entry under Guidance says why."
 	}
+	if s.Refused != nil && s.RefusedAgain() {
+		in.Problem = "The last two answers were not taken, for the same reason: the last entry under Guidance says it. The same way would be refused again. Take another: " +
+			"copy the lines around the change from the files as they are given here, make the patch smaller, or answer with type ASK and say what stands in the way."
+	}
 	if s.Report == nil && c.Phase != run.Evaluate {
 		return in, a.addBaseline(c.RunID, s.BaselineReport(), &in)
 	}

@@ -159,6 +159,12 @@ func (s *Snapshot) rejectApproval(p ApprovalRejected) {
 	}
 }
 
+// RefusedAgain reports whether the last two answers were refused for the same reason.
+func (s *Snapshot) RefusedAgain() bool {
+	n := len(s.Guidance)
+	return n > 1 && s.Guidance[n-1].Kind == FromRefusal && s.Guidance[n-1].Kind == s.Guidance[n-2].Kind && s.Guidance[n-1].Text == s.Guidance[n-2].Text
+}
+
 // refuseProposal drops the proposal and keeps a reference to its patch for the fixer.
 func (s *Snapshot) refuseProposal() {
 	if s.Proposal != nil {
