@@ -49,6 +49,8 @@ func TestMasksNeverEnterAPatch(t *testing.T) {
 		{name: "a secret that stays", hunk: " user postgres\n-key " + secret + "\n+key: " + secret + "\n", want: "+key: " + secret + "\n"},
 		{name: "the mask of a secret that stays", hunk: "-user postgres\n+user kim\n key [redacted:MODEL_KEY]\n", want: " key " + secret + "\n"},
 		{name: "a secret that is added", hunk: " user postgres\n-key " + secret + "\n+no key\n@@ -9,1 +9,2 @@\n+key " + secret + "\n", refusal: "[redacted:MODEL_KEY]"},
+		{name: "a secret in the text behind a hunk", hunk: " user postgres\n+key [redacted:MODEL_KEY]\n key [redacted:MODEL_KEY]\n\n- [redacted:MODEL_KEY]\n", refusal: "[redacted:MODEL_KEY]"},
+		{name: "a secret that is asked for", hunk: "-user [redacted:MODEL_KEY]\n+user kim\n key [redacted:MODEL_KEY]\n", refusal: "in the file"},
 		{name: "a mask that is added", hunk: "-user postgres\n+[redacted:MODEL_KEY]\n key [redacted:MODEL_KEY]\n", refusal: "[redacted:MODEL_KEY]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,6 +68,8 @@ func TestMasksNeverEnterAPatch(t *testing.T) {
 			if tt.refusal != "" {
 				if out.Refusal == nil || !strings.Contains(out.Refusal.Message, tt.refusal) {
 					t.Errorf("got %+v, want a refusal that names %s", out, tt.refusal)
+				} else if strings.Contains(out.Refusal.Message, secret) {
+					t.Errorf("the refusal tells a secret: %s", out.Refusal.Message)
 				}
 				return
 			}

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,21 +94,38 @@ func planPatch(ctx context.Context, w *workspace.Workspace, on run.Commit, diff 
 	return change, change.Diff(), nil
 }
 
-// planMasked is planPatch for a diff in which the worker's secrets were replaced by their labels. It refuses a diff that
-// adds one.
+// planMasked is planPatch for a diff in which the worker's secrets were replaced by their labels. A line that has a secret
+// in the repository keeps it. A change that adds one to a file is refused. No refusal and no repair tells a secret: the
+// model may have named any.
 func (a *Activities) planMasked(ctx context.Context, w *workspace.Workspace, on run.Commit, diff []byte, most patch.Limits) (*patch.Change, []byte, error) {
-	plain, added := a.redact.Reveal(diff)
-	if added != "" {
-		return nil, nil, &patch.Refusal{Kind: patch.Policy, Message: fmt.Sprintf(
-			"an added line holds %s: the value of a secret of the worker, which must not enter the repository. Take it from the environment instead", added)}
+	change, made, err := planPatch(ctx, w, on, a.redact.Reveal(diff), most)
+	if _, refused := errors.AsType[*patch.Refusal](err); refused { // its words may hold what was revealed; or the file holds the very label
+		change, made, err = planPatch(ctx, w, on, diff, most)
 	}
-	change, made, err := planPatch(ctx, w, on, plain, most)
-	if _, refused := errors.AsType[*patch.Refusal](err); refused && !bytes.Equal(plain, diff) { // the file may hold the very label
-		if c, m, asIs := planPatch(ctx, w, on, diff, most); asIs == nil {
-			return c, m, nil
+	if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
+		refusal.Message = a.redact.String(refusal.Message)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range change.Files {
+		if label := a.redact.Adds(contentOf(f.Before), contentOf(f.After)); label != "" {
+			return nil, nil, &patch.Refusal{Kind: patch.Policy, Path: f.Path, Message: fmt.Sprintf(
+				"an added line holds %s: the value of a secret of the worker, which must not enter the repository. Take it from the environment instead", label)}
 		}
 	}
-	return change, made, err
+	for i := range change.Repairs {
+		change.Repairs[i].Detail = a.redact.String(change.Repairs[i].Detail)
+	}
+	return change, made, nil
+}
+
+// contentOf returns the content of a file; nil is no file.
+func contentOf(f *patch.File) []byte {
+	if f == nil {
+		return nil
+	}
+	return f.Content
 }
 
 // findLost returns the proposal that the phase lost, if its artifacts are back. In any

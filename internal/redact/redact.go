@@ -29,7 +29,7 @@ type Redactor struct {
 	pairs  *[1 << 16 / 64]uint64
 	values map[string]string // by label; "" for a label of several values, or of several lines
 
-	names, short, words []string
+	short, words []string
 }
 
 // form is one way in which a secret may be written.
@@ -74,9 +74,6 @@ func (r *Redactor) addValue(name, value string) {
 		value = ""
 	}
 	r.values[label] = value
-	if !slices.Contains(r.names, name) {
-		r.names = append(r.names, name)
-	}
 }
 
 // addForm adds one form to the tables of r.
@@ -88,14 +85,6 @@ func (r *Redactor) addForm(f form) {
 	}
 	pair := binary.LittleEndian.Uint16([]byte(f.text))
 	r.pairs[pair/64] |= 1 << (pair % 64)
-}
-
-// Names returns the names of the secrets that are redacted.
-func (r *Redactor) Names() []string {
-	if r == nil {
-		return nil
-	}
-	return slices.Clone(r.names)
 }
 
 // WordNames returns the names of the variables whose values are words, and are not redacted for that.

@@ -6,32 +6,43 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-func TestReveal(t *testing.T) {
-	r := redact.New([]string{"API_TOKEN=tok-9f8a7b6c", "DB_PASSWORD=password", "PEM_KEY=first-line-0a1b\nsecond-line-2c3d",
+const token = "[redacted:API_TOKEN]"
+
+func newRevealer() *redact.Redactor {
+	return redact.New([]string{"API_TOKEN=tok-9f8a7b6c", "DB_PASSWORD=password", "PEM_KEY=first-line-0a1b\nsecond-line-2c3d",
 		"A_URL=x://a:one0one1one2@h y://a:two0two1two2@h"})
-	const (
-		token = "[redacted:API_TOKEN]"
-		head  = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n"
-	)
-	for _, tt := range []struct{ name, diff, want, added string }{
-		{name: "none", diff: head + " a\n-b\n+c\n", want: head + " a\n-b\n+c\n"},
-		{name: "a kept line", diff: head + " t=" + token + ";\n-b\n+c\n", want: head + " t=tok-9f8a7b6c;\n-b\n+c\n"},
-		{name: "a deleted line", diff: head + "-t=" + token + "\n+c\n", want: head + "-t=tok-9f8a7b6c\n+c\n"},
-		{name: "a changed line", diff: head + "-t=" + token + "\n+u=" + token + "\n", want: head + "-t=tok-9f8a7b6c\n+u=tok-9f8a7b6c\n"},
-		{name: "the added line first", diff: head + "+u=" + token + "\n-t=" + token + "\n", want: head + "+u=tok-9f8a7b6c\n-t=tok-9f8a7b6c\n"},
-		{name: "an added line", diff: head + " a\n+t=" + token + "\n", added: token},
-		{name: "added in another hunk", diff: head + "-t=" + token + "\n@@ -9 +9 @@\n+t=" + token + "\n", added: token},
-		{name: "added in another file", diff: head + "+t=" + token + "\ndiff --git a/y b/y\n" + head + "-t=" + token + "\n", added: token},
-		{name: "a label of nobody", diff: head + "+[redacted:OTHER]\n", want: head + "+[redacted:OTHER]\n"},
-		{name: "a word", diff: head + "+[redacted:DB_PASSWORD]\n", want: head + "+[redacted:DB_PASSWORD]\n"},
-		{name: "several lines", diff: head + " [redacted:PEM_KEY]\n", want: head + " [redacted:PEM_KEY]\n"},
-		{name: "several lines, added", diff: head + "+[redacted:PEM_KEY]\n", added: "[redacted:PEM_KEY]"},
-		{name: "several values", diff: head + " [redacted:A_URL]\n", want: head + " [redacted:A_URL]\n"},
-		{name: "a label without an end", diff: head + " [redacted:API_TOKEN", want: head + " [redacted:API_TOKEN"},
+}
+
+func TestReveal(t *testing.T) {
+	for _, tt := range []struct{ name, diff, want string }{
+		{"none", " a\n-b\n+c\n", " a\n-b\n+c\n"},
+		{"a label", " t=" + token + ";\n", " t=tok-9f8a7b6c;\n"},
+		{"a label of nobody", "+[redacted:OTHER]\n", "+[redacted:OTHER]\n"},
+		{"a word", "+[redacted:DB_PASSWORD]\n", "+[redacted:DB_PASSWORD]\n"},
+		{"several lines", " [redacted:PEM_KEY]\n", " [redacted:PEM_KEY]\n"},
+		{"several values", " [redacted:A_URL]\n", " [redacted:A_URL]\n"},
 	} {
-		got, added := r.Reveal([]byte(tt.diff))
-		if added != tt.added || added == "" && string(got) != tt.want {
-			t.Errorf("%s: got %q, %q; want %q, %q", tt.name, got, added, tt.want, tt.added)
+		if got := newRevealer().Reveal([]byte(tt.diff)); string(got) != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestAdds(t *testing.T) {
+	for _, tt := range []struct{ name, before, after, want string }{
+		{"nothing", "a", "b", ""},
+		{"a value that stays", "t=tok-9f8a7b6c", "u=tok-9f8a7b6c", ""},
+		{"a value that goes", "tok-9f8a7b6c", "", ""},
+		{"a value", "a", "tok-9f8a7b6c", token},
+		{"a value once more", "tok-9f8a7b6c", "tok-9f8a7b6c tok-9f8a7b6c", token},
+		{"a value in base64", "a", "dG9rLTlmOGE3YjZj", token},
+		{"a label", "a", token, token},
+		{"a label that stays", token, token + ".", ""},
+		{"a label of several lines", "a", "[redacted:PEM_KEY]", "[redacted:PEM_KEY]"},
+		{"a word", "a", "password", ""},
+	} {
+		if got := newRevealer().Adds([]byte(tt.before), []byte(tt.after)); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

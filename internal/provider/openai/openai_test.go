@@ -192,10 +192,14 @@ func TestWhyAnAnswerEnds(t *testing.T) {
 func TestAnAnswerThatHasEndedIsNotWaitedFor(t *testing.T) {
 	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		send(w, start, delta("whole"), chunk("{}", "stop"))
-		for r.Context().Err() == nil {
-			io.WriteString(w, ": still here\n\n")
-			w.(http.Flusher).Flush()
-			time.Sleep(5 * time.Millisecond)
+		for tick := time.Tick(5 * time.Millisecond); ; {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-tick:
+				io.WriteString(w, ": still here\n\n")
+				w.(http.Flusher).Flush()
+			}
 		}
 	})
 	p := a.provider(func(c *openai.Config) { c.Idle = 50 * time.Millisecond })
