@@ -2,7 +2,7 @@
 //
 //	share [-shares FILE] DIR [ARGUMENT ...]
 //
-// The arguments go to go test. CPU time is user and system time of the test program and of all that it started. The file
+// Without a file it only prints what each package took. The arguments go to go test. CPU time is user and system time of the test program and of all that it started. The file
 // has a line for each package that may take more than the others: seconds, a blank, and the package's directory.
 package main
 
@@ -24,8 +24,9 @@ import (
 const (
 	// whole is the CPU time of the tier, in seconds, with the linking of the test programs.
 	whole = 600
-	// tolerance is what a busy machine may add, whose cores are shared: the same tests took a fifth more there.
-	tolerance = 1.3
+	// A busy machine, whose cores are shared, may add to a package's share (half as much again was seen) and to the whole.
+	tolerance      = 2
+	toleranceWhole = 1.4
 	// small is the share of a package that the file does not name, in seconds.
 	small = 5
 )
@@ -53,7 +54,7 @@ type use struct {
 }
 
 func run(dir, file string, args []string) error {
-	shares := map[string]float64{}
+	var shares map[string]float64 // nil: only the tests judge
 	if file != "" {
 		f, err := os.Open(file)
 		if err != nil {
@@ -109,6 +110,9 @@ func run(dir, file string, args []string) error {
 	if failed != nil {
 		return failed
 	}
+	if shares == nil {
+		return nil
+	}
 	return errors.Join(judge(uses, shares), judgeWhole(all))
 }
 
@@ -159,8 +163,8 @@ func judge(uses []use, shares map[string]float64) error {
 }
 
 func judgeWhole(all time.Duration) error {
-	if all.Seconds() > whole*tolerance {
-		return fmt.Errorf("all packages took %.0f CPU-s, want at most %d", all.Seconds(), whole)
+	if all.Seconds() > whole*toleranceWhole {
+		return fmt.Errorf("all packages took %.0f CPU-s, want at most %d on an idle machine", all.Seconds(), whole)
 	}
 	return nil
 }

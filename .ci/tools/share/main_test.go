@@ -16,10 +16,10 @@ func TestJudge(t *testing.T) {
 		use  use
 		want string // in the error; empty: none
 	}{
-		{"within its share and the tolerance", use{"worker", 51 * time.Second}, ""},
-		{"above both", use{"worker", 53 * time.Second}, "worker took 53.0 CPU-s, its share is 40"},
-		{"small", use{"internal/gate", 6 * time.Second}, ""},
-		{"not named and not small", use{"internal/gate", 7 * time.Second}, "internal/gate took 7.0 CPU-s, its share is 5"},
+		{"within its share and the tolerance", use{"worker", 79 * time.Second}, ""},
+		{"above both", use{"worker", 81 * time.Second}, "worker took 81.0 CPU-s, its share is 40"},
+		{"small", use{"internal/gate", 9 * time.Second}, ""},
+		{"not named and not small", use{"internal/gate", 11 * time.Second}, "internal/gate took 11.0 CPU-s, its share is 5"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := judge([]use{row.use}, shares)
@@ -28,8 +28,8 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	if err := judgeWhole(781 * time.Second); err == nil {
-		t.Error("got no error for 781 s, want one")
+	if err := judgeWhole(841 * time.Second); err == nil {
+		t.Error("got no error for 841 s, want one")
 	}
 }
 
