@@ -13,7 +13,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
-	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
 // openDispatch wires the activities of dispatches to the registry of this host.
@@ -28,7 +27,7 @@ func (c Config) openDispatch(dirs citizen.Dirs) (*dispatchacts.Activities, error
 	}
 	observe, _ := c.lookup(ObserveVariable)
 	return dispatchacts.New(dispatchacts.Config{
-		Dirs: dirs, Redact: redact.New(c.Environ), Observe: ParseObserveTimeout(observe),
+		Dirs: dirs, Redact: c.redactor(), Observe: ParseObserveTimeout(observe),
 		Resume: func(b dispatch.Backend, approve bool) (dispatchacts.Resumer, bool) {
 			if b == dispatch.Pi {
 				return c.resumerOfPi(argv, approve), true

@@ -27,6 +27,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
+	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
@@ -66,8 +67,13 @@ type Config struct {
 	SessionIdle time.Duration
 	// Notify says how the worker tells people of runs. Its Link, Environ, Secret and Redact are the host's to set.
 	Notify notify.Config
+	// ForgeCA is a file with the certificates of those who sign the servers'; empty: the system's.
+	ForgeCA string
 	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
 	Warn func(error)
+
+	forges  []forgeFlag    // that AddFlags has read
+	servers []forge.Server // with their tokens; set by Open
 }
 
 // DefaultCachedRuns is the number of workflows that a worker holds in memory. Each takes some 50 KB. The next step of
@@ -103,6 +109,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	c.addSessionFlags(flags)
 	c.addReviewFlags(flags)
 	c.addNotifyFlags(flags)
+	c.addForgeFlags(flags)
 }
 
 // reviewConfig returns the configuration of the review page, which the first flag of it makes.
@@ -175,6 +182,9 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.servers, err = c.openForges(); err != nil {
+		return nil, err
+	}
 	h := &Host{config: c, Sandbox: c.openSandbox(ctx)}
 	if h.Notify, err = c.openNotify(); err != nil {
 		return nil, err
@@ -209,7 +219,7 @@ var errNoRegistry = errors.New("there is no registry of sessions")
 func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry bool, sandbox activities.Sandbox) (*activities.Activities, error) {
 	agents := session.NewPool(0)
 	env := c.catalogEnv()
-	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir
+	env.Redact, env.Agents, env.State = c.redactor(), agents, c.RunsDir
 	if words := env.Redact.WordNames(); len(words) > 0 {
 		c.warn(fmt.Errorf("the values of %s are ordinary words: they are not redacted from records and logs", strings.Join(words, ", ")))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/notify"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/proc"
-	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
 // secretVariable holds the key by which webhooks are signed. It stands in no command line, which other users can read.
@@ -36,7 +35,7 @@ var noticeVariables = []string{
 // openNotify completes the configuration of notices.
 func (c Config) openNotify() (notify.Config, error) {
 	n := c.Notify
-	n.Redact, n.Environ = redact.New(c.Environ).String, proc.Environ(c.lookup, noticeVariables, nil)
+	n.Redact, n.Environ = c.redactor().String, proc.Environ(c.lookup, noticeVariables, nil)
 	if program, found := c.desktopProgram(); n.Desktop && !found {
 		return n, fmt.Errorf("--desktop: %s is not there: install it, or leave the flag out", program)
 	}

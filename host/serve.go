@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
+	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/activities/notify"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -20,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
+	forgeflow "github.com/ratchet-dev/ratchet/workflows/forge"
 	notifyflow "github.com/ratchet-dev/ratchet/workflows/notify"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
@@ -75,6 +77,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	workflows.Register(serving, h.Activities)
 	h.Notify.Link = w.linkOf
 	notifyflow.Register(serving, notify.New(h.Notify))
+	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
 	serving.RegisterActivity(&deliveryacts.Teller{})
 	serving.RegisterActivity(h.Deliveries)
 	sessionflow.Register(serving, h.Sessions)

@@ -18,7 +18,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
-	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
@@ -30,7 +29,7 @@ func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox, kit
 	env := c.catalogEnv()
 	env.State = c.RunsDir
 	return sessionacts.New(sessionacts.Config{
-		Runs: runs, Redact: redact.New(c.Environ), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle, Host: host, Kit: kits,
+		Runs: runs, Redact: c.redactor(), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle, Host: host, Kit: kits,
 		Tools: &sessionruns.Server{RunsDir: c.RunsDir, Queue: cmp.Or(c.TaskQueue, temporalclient.TaskQueue)},
 		Open: func(o sessionacts.Opening) (agent.Adapter, error) {
 			spec, err := catalog.Parse(o.Spec)

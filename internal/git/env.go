@@ -57,7 +57,7 @@ func (r Repo) environ() []string {
 		"LC_ALL=C",
 		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0",
-		"GIT_ALLOW_PROTOCOL=", // none: a missing object is not fetched
+		"GIT_ALLOW_PROTOCOL=" + r.protocol, // mostly none: a missing object is not fetched
 		"GIT_NO_LAZY_FETCH=1",
 		"GIT_NO_REPLACE_OBJECTS=1",
 		"GIT_GRAFT_FILE=" + os.DevNull,
@@ -71,6 +71,9 @@ func (r Repo) environ() []string {
 		"GIT_COMMITTER_EMAIL=" + Email,
 	}
 	names := []string{"PATH", "TMPDIR", "DEVELOPER_DIR"} // the last: where macOS keeps its git
+	if r.protocol != "" {
+		names = append(names, proxies...)
+	}
 	if r.userConfig {
 		names = append(names, userConfig...)
 	} else {

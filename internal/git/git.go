@@ -1,7 +1,7 @@
 // Package git is the only package that starts git. Every call is hardened. A repository's
 // configuration, hooks and attributes start no program. Git sees nothing of the worker's
 // environment or of the user's own configuration, except the settings for the form of files that
-// [Repo.UserFileRules] reads. Nothing reaches the network. Every call has a deadline and bounded output.
+// [Repo.UserFileRules] reads. Nothing reaches the network but [Repo.Push] and [Repo.RemoteBranches]. Every call has a deadline and bounded output.
 //
 // The package needs git 2.32, the first version that can be told to read no global configuration.
 package git
@@ -38,6 +38,7 @@ type Repo struct {
 
 	userConfig bool        // git reads the configuration of the user and of the system, too; only to print settings
 	overrides  [][2]string // names and values that join settings
+	protocol   string      // by which git may reach a server; empty: by none
 }
 
 // Command is the input and output of one run of git.

@@ -21,12 +21,12 @@ var layers = [][]string{{"starter", "worker"}, {"host"}, {"workflows"}, {"activi
 var floors = [][]string{
 	{"provider"},
 	{"intake", "merge", "scratch", "workspace"},
-	{"agent", "citizen", "patch", "session"},
+	{"agent", "citizen", "patch", "pullrequest", "session"},
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "temporalclient", "toolchain"},
 	{"egress", "engine"},
 	{"box", "hunks", "notify", "toolserver"},
 	{"dispatch", "display", "failure", "file", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
-	{"allow", "exact", "failpoint", "setup", "syntax", "thinking", "toolcall", "version"},
+	{"allow", "exact", "failpoint", "forge", "setup", "syntax", "thinking", "toolcall", "version"},
 }
 
 // testRooms are the directories of internal that serve tests alone: they import

@@ -1,9 +1,11 @@
-// Package pullrequest tells a run that is over as one page of Markdown, for the description of a pull request. What
-// people and models have written stands in code: it mentions no person, closes no issue and loads no picture.
+// Package pullrequest describes a run as one page of Markdown, for the description of a pull request, and in one line,
+// for the status of its commit. What people and models have written stands in code: it mentions no person, closes no
+// issue and loads no picture.
 package pullrequest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +42,55 @@ func Page(events []run.Event, report *check.Report) (string, error) {
 	return b.String(), nil
 }
 
+// Summary describes a run in one line of at most limit characters, such as "Completed: 2 commits, approved by kim; 3
+// checks passed in the sandbox; 1 fix". It names no model's word.
+func Summary(events []run.Event, report *check.Report, limit int) (string, error) {
+	s, err := run.Fold(events)
+	if err != nil {
+		return "", err
+	}
+	var by []string
+	for _, e := range events {
+		if p, ok := e.Payload.(run.ApprovalGranted); ok && p.By != "" && !slices.Contains(by, p.By) {
+			by = append(by, p.By)
+		}
+	}
+	text := fmt.Sprintf("Run %s: %s", s.State.Status, count(s.Commits, "commit"))
+	if len(by) > 0 {
+		text += ", approved by " + strings.Join(by, ", ")
+	}
+	if report != nil {
+		passed, held := 0, 0
+		for _, r := range report.Checks {
+			if r.Status == check.Pass {
+				passed++
+			}
+			if r.Sandbox != "" {
+				held++
+			}
+		}
+		text += fmt.Sprintf("; %d of %s passed", passed, count(len(report.Checks), "check"))
+		if len(report.Checks) > 0 && held == len(report.Checks) {
+			text += " in a sandbox"
+		}
+	}
+	if s.Fixes > 0 {
+		text += "; " + countFixes(s.Fixes)
+	}
+	text = display.Line(text)
+	if r := []rune(text); len(r) > limit {
+		text = string(r[:limit-1]) + "…"
+	}
+	return text, nil
+}
+
+func countFixes(n int) string {
+	if n == 1 {
+		return "1 fix"
+	}
+	return fmt.Sprintf("%d fixes", n)
+}
+
 // writePatches lists the applied patches with who approved them.
 func writePatches(b *strings.Builder, events []run.Event) {
 	var lines []string
@@ -59,7 +110,7 @@ func writePatches(b *strings.Builder, events []run.Event) {
 			}
 			by = "approved by " + codeSpan(run.OneLine(p.By, "somebody"))
 		case run.PatchApplied:
-			lines = append(lines, fmt.Sprintf("- `%.12s` %s (%s)", p.Commit, codeSpan(run.OneLine(summary, "a patch")), by))
+			lines = append(lines, fmt.Sprintf("- `%.12s` %s (%s; patch `%.16s`)", p.Commit, codeSpan(run.OneLine(summary, "a patch")), by, p.Patch))
 		}
 	}
 	writeSection(b, "Commits", lines)
@@ -73,10 +124,18 @@ func writeChecks(b *strings.Builder, s *run.Snapshot, report *check.Report) {
 		}
 	} else {
 		for _, r := range report.Checks {
-			lines = append(lines, fmt.Sprintf("- %s: %s, %s", codeSpan(r.Command), r.Status, (time.Duration(r.DurationMs)*time.Millisecond).Round(time.Millisecond)))
+			held := "outside of a sandbox"
+			if r.Sandbox != "" {
+				held = "in the sandbox " + codeSpan(r.Sandbox)
+			}
+			lines = append(lines, fmt.Sprintf("- %s: %s in %s, %s", codeSpan(r.Command), r.Status, (time.Duration(r.DurationMs)*time.Millisecond).Round(time.Millisecond), held))
 		}
 	}
-	writeSection(b, "Checks", lines)
+	title := "Checks"
+	if s.Head != "" {
+		title = fmt.Sprintf("Checks of `%.12s`", s.Head)
+	}
+	writeSection(b, title, lines)
 }
 
 // writeWords lists what people decided and said.

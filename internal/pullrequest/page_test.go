@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/pullrequest"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/starter/internal/pullrequest"
 )
 
 const base run.Commit = "0123456789012345678901234567890123456789"
@@ -109,7 +109,7 @@ func TestWhatWasDecided(t *testing.T) {
 	add(run.ApprovalGranted{ApprovalID: asked.Choices[0].ApprovalID, By: "kim"})
 	add(run.PatchApplied{Patch: small.Patch.Digest, Base: base, Commit: base})
 	page, err = pullrequest.Page(out, nil)
-	if err != nil || !strings.Contains(page, "`one small fix` (approved by `kim`)") || strings.Contains(page, "rewrite everything") {
+	if err != nil || !strings.Contains(page, "`one small fix` (approved by `kim`; patch `") || strings.Contains(page, "rewrite everything") {
 		t.Errorf("%v\n%s", err, page)
 	}
 }

@@ -1,0 +1,107 @@
+package host
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+)
+
+// forgeFlag is a server as a flag names it. The token itself stands in no command line, which other users can read.
+type forgeFlag struct {
+	kind  forge.Kind
+	url   string
+	token string // name of a variable, or an absolute path
+}
+
+// forgeVariables hold the token for GitHub where no flag names it, in the order in which they count.
+var forgeVariables = []string{"GITHUB_TOKEN", "GH_TOKEN"}
+
+const gitHubURL = "https://github.com"
+
+func (c *Config) addForgeFlags(flags *flag.FlagSet) {
+	flags.Func("forge", "`KIND:URL=TOKEN`: a server that `starter pr` may push to: github or gitea (also for Forgejo), its URL, and the variable or 0600 file that holds the token; repeat it for more; default: github:https://github.com=GITHUB_TOKEN, if it is set", func(text string) error {
+		f, err := parseForge(text)
+		if err == nil {
+			c.forges = append(c.forges, f)
+		}
+		return err
+	})
+	flags.StringVar(&c.ForgeCA, "forge-ca", "", "`file` with the certificates that those of the servers of --forge are checked by; default: the system's")
+}
+
+func parseForge(text string) (forgeFlag, error) {
+	kind, rest, ok := strings.Cut(text, ":")
+	url, token, found := strings.Cut(rest, "=")
+	if !ok || !found || token == "" {
+		return forgeFlag{}, errors.New("want KIND:URL=TOKEN, such as gitea:https://git.example.com=GITEA_TOKEN")
+	}
+	f := forgeFlag{forge.Kind(kind), strings.TrimSuffix(url, "/"), token}
+	return f, forge.Server{Kind: f.kind, URL: f.url, Token: "unread-token"}.Check()
+}
+
+// openForges reads the tokens of the servers.
+func (c Config) openForges() (servers []forge.Server, err error) {
+	flags := slices.Clone(c.forges)
+	if !slices.ContainsFunc(flags, func(f forgeFlag) bool { return f.url == gitHubURL }) {
+		for _, name := range forgeVariables {
+			if value, _ := c.lookup(name); value != "" {
+				flags = append(flags, forgeFlag{forge.GitHub, gitHubURL, name})
+				break
+			}
+		}
+	}
+	for _, f := range flags {
+		token, err := c.readToken(f.token)
+		if err != nil {
+			return nil, fmt.Errorf("--forge %s: %w", f.url, err)
+		}
+		s := forge.Server{Kind: f.kind, URL: f.url, Token: token, CA: c.ForgeCA}
+		if err := s.Check(); err != nil {
+			return nil, fmt.Errorf("--forge: %w", err)
+		}
+		servers = append(servers, s)
+	}
+	return servers, nil
+}
+
+// readToken reads a token from a variable of the worker or from a file that its user alone can read.
+func (c Config) readToken(where string) (string, error) {
+	if !filepath.IsAbs(where) {
+		value, ok := c.lookup(where)
+		if !ok {
+			return "", fmt.Errorf("the variable %s is not set", where)
+		}
+		return strings.TrimSpace(value), nil
+	}
+	info, err := os.Stat(where)
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("others can read %s: chmod 600 %s", where, where)
+	}
+	b, err := os.ReadFile(where)
+	return strings.TrimSpace(string(b)), err
+}
+
+// redactor returns the redactor of the worker's secrets: of its environment, and of the tokens that come from files.
+func (c Config) redactor() *redact.Redactor {
+	var extra []redact.Secret
+	for _, s := range c.servers {
+		extra = append(extra, redact.Secret{Name: "FORGE_TOKEN", Value: s.Token})
+	}
+	return redact.New(c.Environ, extra...)
+}
+
+// forgeConfig returns the configuration of the activities of pull requests.
+func (h *Host) forgeConfig(w *Worker) forgeacts.Config {
+	return forgeacts.Config{RunsDir: h.config.RunsDir, Servers: h.config.servers, Link: w.linkOf, Redact: h.config.redactor().String}
+}

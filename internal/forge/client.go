@@ -1,0 +1,219 @@
+package forge
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Client acts on one repository.
+type Client struct {
+	server Server
+	repo   Repo
+	http   *http.Client
+}
+
+// Bounds of one call.
+const (
+	patience  = 30 * time.Second
+	maxAnswer = 8 << 20 // bytes
+	maxPages  = 20      // of pull requests that are looked through
+)
+
+// Open returns the client of a repository on a server.
+func (s Server) Open(r Repo) (*Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if s.CA != "" {
+		pem, err := os.ReadFile(s.CA)
+		if err != nil {
+			return nil, err
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate", s.CA)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	return &Client{server: s, repo: r, http: &http.Client{
+		Transport: transport, Timeout: patience,
+		// A redirect of a renamed repository would be followed with the token.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// PushURL returns the URL that git pushes to.
+func (c *Client) PushURL() string {
+	return c.server.URL + "/" + c.repo.Owner + "/" + c.repo.Name + ".git"
+}
+
+// Credentials returns the account and the password with which git pushes: both kinds take a token as the password of
+// any account.
+func (c *Client) Credentials() (user, password string) { return "x-access-token", c.server.Token }
+
+// CA returns the file with the certificates that the server's is checked by; empty: the system's.
+func (c *Client) CA() string { return c.server.CA }
+
+// base returns the URL of the API.
+func (c *Client) base() string {
+	switch {
+	case c.server.Kind == Gitea:
+		return c.server.URL + "/api/v1"
+	case c.server.Host() == "github.com":
+		return "https://api.github.com"
+	}
+	return c.server.URL + "/api/v3"
+}
+
+// Error is an answer that is no success.
+type Error struct {
+	Code    int           // of HTTP; 0: there was no answer
+	Message string        // the server's
+	Wait    time.Duration // how long the server asks to wait; zero: it does not say
+	Err     error         // why there was no answer
+}
+
+func (e *Error) Error() string {
+	if e.Code == 0 {
+		return fmt.Sprintf("the server does not answer: %v", e.Err)
+	}
+	return fmt.Sprintf("%d %s", e.Code, e.Message)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retriable reports whether the same call may succeed later.
+func (e *Error) Retriable() bool {
+	return e.Code == 0 || e.Code >= 500 || e.Code == http.StatusTooManyRequests || e.Code == http.StatusRequestTimeout || e.Wait > 0
+}
+
+// isCode reports whether the error is an answer with one of the codes.
+func isCode(err error, codes ...int) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	for _, code := range codes {
+		if e.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// call sends one request below the repository's path, or to an absolute URL, and decodes the answer into out, if it is
+// not nil.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(b)
+	}
+	target := path
+	if strings.HasPrefix(path, "/") {
+		target = c.base() + "/repos/" + url.PathEscape(c.repo.Owner) + "/" + url.PathEscape(c.repo.Name) + strings.TrimSuffix(path, "/")
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.server.Token)
+	req.Header.Set("User-Agent", "ratchet")
+	req.Header.Set("Accept", "application/json")
+	if c.server.Kind == GitHub {
+		req.Header.Set("Accept", "application/vnd.github+json")
+		req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return &Error{Err: withoutURL(err)}
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return &Error{Err: withoutURL(err)}
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return answerError(resp, b)
+	case len(b) > maxAnswer:
+		return &Error{Code: resp.StatusCode, Message: fmt.Sprintf("an answer of more than %d bytes", maxAnswer)}
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(b, out); err != nil { // a proxy's page, or an answer that was cut off
+		return &Error{Err: fmt.Errorf("its answer is not the API's: %w", err)}
+	}
+	return nil
+}
+
+// withoutURL removes the wrapping of net/http, which repeats the method and URL.
+func withoutURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// maxMessage bounds the characters of a server's message.
+const maxMessage = 300
+
+func answerError(resp *http.Response, body []byte) *Error {
+	e := &Error{Code: resp.StatusCode, Message: resp.Status, Wait: waitOf(resp, time.Now())}
+	var said struct {
+		Message string `json:"message"`
+		Errors  []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	if json.Unmarshal(body, &said) == nil && said.Message != "" {
+		e.Message = said.Message
+		for _, more := range said.Errors {
+			if more.Message != "" {
+				e.Message += ": " + more.Message
+			}
+		}
+	}
+	if r := []rune(strings.Join(strings.Fields(e.Message), " ")); len(r) > maxMessage {
+		e.Message = string(r[:maxMessage-1]) + "…"
+	}
+	return e
+}
+
+// maxWait bounds what a server may ask for: the limits of GitHub are for an hour.
+const maxWait = time.Hour
+
+// waitOf returns the time after which a server that limits its callers will answer: Retry-After, or, where nothing is
+// left of the limit, the time of its reset.
+func waitOf(resp *http.Response, now time.Time) time.Duration {
+	switch resp.StatusCode {
+	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	default:
+		return 0
+	}
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+		return min(time.Duration(s)*time.Second, maxWait)
+	}
+	if resp.Header.Get("X-RateLimit-Remaining") != "0" {
+		return 0
+	}
+	if s, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil {
+		return min(max(time.Unix(s, 0).Sub(now), time.Second), maxWait)
+	}
+	return 0
+}
