@@ -227,7 +227,7 @@ func TestProgramsOfRunsAreStartedInOnePlace(t *testing.T) {
 }
 
 // forTests are helpers of tests.
-var forTests = []string{"internal/gittest", "internal/nobody", "internal/need", "internal/pty", "internal/proc/proctest"}
+var forTests = []string{"internal/forge/forgetest", "internal/gittest", "internal/nobody", "internal/need", "internal/pty", "internal/proc/proctest"}
 
 func TestTheRuleCatches(t *testing.T) {
 	for _, tc := range []struct {
