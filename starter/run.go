@@ -187,7 +187,7 @@ func (c *cli) checkBeforeGoal(ctx context.Context, f runFlags) error {
 	if in.Providers, err = checkProviders(specs, rivals); err != nil {
 		return err
 	}
-	_, closeClient, err := c.dialFor(ctx, in.Providers)
+	_, closeClient, err := c.dialFor(ctx, in.Providers, f.sandbox)
 	if err != nil {
 		return err
 	}
@@ -196,8 +196,11 @@ func (c *cli) checkBeforeGoal(ctx context.Context, f runFlags) error {
 }
 
 // dialFor reaches the engine for a run. Where there is none it says first which provider is missing.
-func (c *cli) dialFor(ctx context.Context, p run.Providers) (*runs.Client, func(), error) {
+func (c *cli) dialFor(ctx context.Context, p run.Providers, sandbox string) (*runs.Client, func(), error) {
 	client, closeClient, err := c.dialEngine(ctx)
+	if err != nil && c.startIfAway(ctx, err, sandbox) == nil {
+		client, closeClient, err = c.dialEngine(ctx)
+	}
 	if err != nil {
 		return nil, nil, cmp.Or(missingHere(err, p), err)
 	}
@@ -214,7 +217,7 @@ func (c *cli) startFrom(ctx context.Context, f runFlags, src workspace.Source, b
 		return fmt.Errorf("run %s has a record in %s: follow it with `%s`, resume it with `%s`, or start one under another --id",
 			in.RunID, dir.Path(), c.hintCommand("watch %s", in.RunID), c.hintCommand("resume %s", dir.Path()))
 	}
-	client, closeClient, err := c.dialFor(ctx, in.Providers)
+	client, closeClient, err := c.dialFor(ctx, in.Providers, f.sandbox)
 	if err != nil {
 		return err
 	}

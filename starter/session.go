@@ -141,6 +141,9 @@ func (c *cli) startSession(ctx context.Context, f *sessionFlags) error {
 		return err
 	}
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	if err != nil && c.startIfAway(ctx, err, string(in.Sandbox)) == nil {
+		t, err = temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	}
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -40,6 +41,8 @@ type upFlags struct {
 	open         bool
 	forDemo      bool // started by the demo: ends with the standard input, and tells what its start needs alone
 	engine       string
+	background   bool
+	unit         bool
 	// portChosen and uiPortChosen say that the port is the user's choice: a taken one is an error then.
 	portChosen, uiPortChosen bool
 	worker                   host.Config
@@ -51,7 +54,8 @@ func (c *cli) upCommand() *cobra.Command {
 		Use:   "up",
 		Short: "Run the engine, its Web UI and a worker until interrupted",
 		Long: `Runs Temporal's server with its state in one file, its Web UI, and a worker, all
-on this machine, until interrupted. Interrupt it, kill it, start it again: every
+on this machine, until interrupted, or with --background until ` + "`starter stop`" + `.
+ Interrupt it, kill it, start it again: every
 run goes on where it was. Other commands find it by engine.json in the runs
 directory, from every working directory; only you can read it. They use no other
 engine unless the Temporal configuration (TEMPORAL_ADDRESS) names one. Where the
@@ -67,11 +71,19 @@ The engine is built once. Where it is not there yet, and the temporal command is
 PATH and new enough, that one serves in its place, with a database of its own beside
 engine.db: it is as open as --open makes ours, and it has no Web UI here. --engine own
 builds ours, --engine temporal always takes the command.`,
-		Example: "  starter up\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
+		Example: "  starter up\n  starter up --background\n  starter up --unit > ~/.config/systemd/user/ratchet.service\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
 		Args:    exactArgs(0, "no arguments, only flags"),
 	}
 	flags := cmd.Flags()
 	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
+		switch {
+		case f.unit:
+			text, err := c.unitText()
+			c.printf("%s", text)
+			return err
+		case f.background:
+			return c.upInBackground(ctx)
+		}
 		f.portChosen, f.uiPortChosen = flags.Changed("port"), flags.Changed("ui-port")
 		if !f.forDemo {
 			if err := c.fillNotices(flags); err != nil {
@@ -85,6 +97,8 @@ builds ours, --engine temporal always takes the command.`,
 	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the Web UI; 0 takes a free one, and so does the default where it is taken")
 	flags.BoolVar(&f.forDemo, forDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
 	_ = flags.MarkHidden(forDemoFlag)
+	flags.BoolVar(&f.background, backgroundFlag, false, "return when all is ready; engine and worker go on until starter stop")
+	flags.BoolVar(&f.unit, "unit", false, "print a user unit for systemd with these flags, and start nothing")
 	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
 	flags.StringVar(&f.engine, "engine", string(engine.Auto), "`which` engine serves: own, temporal (the command on PATH), or auto: own where it is there, else temporal")
 	ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
@@ -301,6 +315,7 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 		return nil, err
 	}
 	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Command: l.engine.Command, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
+	l.file.UpPID, l.file.UpKey = os.Getpid(), process.StartKey(os.Getpid())
 	if h.Sandbox.Missing != nil {
 		l.file.NoBox = h.Sandbox.Missing.Error()
 	}

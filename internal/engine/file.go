@@ -26,6 +26,8 @@ type File struct {
 	UI      string `json:"ui"`      // URL of the Web UI
 	RunsDir string `json:"runsDir"` // absolute path of the runs directory
 	PID     int    `json:"pid"`     // process id of the engine
+	UpPID   int    `json:"upPid"`   // process id of the starter up that has engine and worker
+	UpKey   string `json:"upKey"`   // of that process: see process.StartKey
 	DB      string `json:"db"`      // absolute path of the database file
 	Token   Token  `json:"token,omitempty"`
 	// Command is the temporal command, name and version, that serves in the place of our own engine. It
