@@ -218,6 +218,11 @@ func (f runFlags) providerSpecs() (specs map[run.Role]catalog.Spec, rivals []cat
 			return nil, nil, &usageError{err}
 		}
 	}
+	for role, spec := range specs {
+		if spec.Kind == catalog.None && role != run.Planner {
+			return nil, nil, usageErrorf("none is no %s: only the planner can be left out", role)
+		}
+	}
 	return specs, rivals, nil
 }
 

@@ -30,6 +30,7 @@ type runFlags struct {
 	attempts        int
 	checks, env     []string
 	noBaseline      bool
+	quick           bool
 	checkNetwork    []string
 	policy          string
 	sandbox         string
@@ -107,6 +108,7 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.roles.Evaluator, "evaluator", "", "`spec` of a provider that judges what the checks let pass; default: the checks alone decide")
 	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges the result, for /bin/sh; repeat it for more; default: found in the repository")
 	flags.BoolVar(&f.noBaseline, "no-baseline", false, "do not run the checks on the base commit before the planner is called")
+	flags.BoolVar(&f.quick, "quick", false, "begin with the developer: no plan, and no checks on the base commit where the settings or flags name the checks")
 	flags.StringArrayVar(&f.env, "env", nil, "`name` of a variable of the worker that the checks may see; repeat it for more")
 	flags.StringArrayVar(&f.checkNetwork, "check-network", nil, "`host:port` that the checks may reach, or registry, or registry:go, npm, pip or cargo; repeat it for more; default: none")
 	flags.StringVar(&f.policy, "approve", string(run.Always), "which patches wait for a person: `always`, risky or never")
@@ -149,10 +151,22 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 		return err
 	}
 	f.limitGiven = flags.Changed("timeout")
+	f.hurry()
 	if drafts {
 		return c.startDrafted(ctx, *f, src)
 	}
 	return c.startFrom(ctx, *f, src, func() {})
+}
+
+// hurry applies --quick. A planner that is named stays.
+func (f *runFlags) hurry() {
+	if !f.quick {
+		return
+	}
+	if f.roles.Planner == "" {
+		f.roles.Planner = run.NoPlanner
+	}
+	f.noBaseline = f.noBaseline || len(f.checks) > 0
 }
 
 // startDrafted starts a run whose goal the person writes in the editor. It refuses before the editor opens what it can,

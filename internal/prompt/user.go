@@ -20,7 +20,7 @@ const (
 func userPrompt(in In, c *selection) string {
 	var p promptParts
 	p.addPart("Goal", "The user's own words:\n\n"+quoteData("", in.Goal, run.MaxGoalBytes))
-	if in.Role != run.Planner {
+	if in.Role != run.Planner && in.Plan != "" {
 		p.addPart("Plan", quoteData("markdown", in.Plan, maxPlan))
 	}
 	p.addPart("Guidance", writeGuidance(in.Guidance))

@@ -121,6 +121,9 @@ type Repository struct {
 	Base   Commit `json:"base"`
 }
 
+// NoPlanner, in the place of a planner, leaves the plan out: the developer gets the goal alone.
+const NoPlanner = "none"
+
 // Providers names one provider for each role. Without an evaluator the checks
 // alone decide.
 type Providers struct {

@@ -80,7 +80,7 @@ func (s Spec) Validate(dir string, environ []string) error {
 // checkWhole refuses a spec that Parse did not make.
 func (s Spec) checkWhole() error {
 	switch s.Kind {
-	case Replay, Anthropic, OpenAI, Claude, Codex, OpenClaw, Pi:
+	case Replay, Anthropic, OpenAI, Claude, Codex, OpenClaw, Pi, None:
 		return nil
 	case Command, ACP:
 		if len(s.Argv) > 0 {
@@ -128,6 +128,8 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 		return nil, fmt.Errorf("open provider %s: %w", s, err)
 	}
 	switch s.Kind {
+	case None:
+		return nil, errors.New("open provider none: it answers nothing")
 	case Command:
 		return command.New(command.Config{
 			Argv: s.Argv, Dir: env.Dir, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox, Redact: env.Redact, Log: env.Log,

@@ -12,6 +12,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
@@ -29,6 +30,7 @@ const (
 	ACP       Kind = Kind(agent.ACP)
 	OpenClaw  Kind = Kind(agent.OpenClaw)
 	Pi        Kind = Kind(agent.Pi)
+	None      Kind = run.NoPlanner // in the place of a planner
 )
 
 // agentKinds are the kinds behind which an agent works in a checkout.
@@ -36,7 +38,7 @@ var agentKinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi}
 
 // specForms lists the specs that Parse accepts.
 const specForms = "command:<program and arguments>, replay:<directory>, anthropic:<model>, openai:<model>, " +
-	"claude[:<model>], codex[:<model>], acp:<program and arguments>, openclaw, pi[:<model>]"
+	"claude[:<model>], codex[:<model>], acp:<program and arguments>, openclaw, pi[:<model>]; for the planner also none"
 
 // Spec names one provider. Parse makes it; the zero Spec names none.
 type Spec struct {
@@ -89,6 +91,10 @@ func Parse(text string) (Spec, error) {
 	case OpenClaw:
 		if colon {
 			err = errors.New("the gateway has its own model: give openclaw alone")
+		}
+	case None:
+		if colon {
+			err = errors.New("give none alone")
 		}
 	default:
 		err = fmt.Errorf("no such kind of provider: use one of %s", specForms)

@@ -77,6 +77,7 @@ var keys = []key{
 	{name: "max-output", kind: integer},
 	{name: "temperature", kind: number},
 	{name: "no-baseline", kind: boolean, loosens: unless("pays before the checks have run on the base commit", "false")},
+	{name: "quick", kind: boolean, loosens: unless("pays before the checks have run on the base commit", "false")},
 	{name: "max-fix", kind: integer, loosens: above(run.DefaultMaxFix, "pays for more fixes unasked than the default")},
 	{name: "max-tokens", kind: integer},
 	{name: "max-cost", kind: number},

@@ -76,6 +76,7 @@ func TestAHostileFileLoosensNothing(t *testing.T) {
 		"a directory to change":            `add-dir = ["/home/kim/bin:rw"]`,
 		"a tool without a question":        `allow-tool = ["Bash"]`,
 		"no baseline":                      `no-baseline = true`,
+		"no plan and no baseline":          `quick = true`,
 		"a check for ever":                 `check-timeout = "10000h"`,
 		"a call for ever":                  `timeout = "10000h"`,
 	} {
@@ -122,6 +123,7 @@ deny-tool = ["Bash(curl *)"]
 max-output = 8000
 temperature = 0.2
 no-baseline = false
+quick = false
 max-fix = 2
 max-tokens = 100_000
 max-cost = 2.5
