@@ -160,6 +160,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"short names", testShortNames},
 		{"a merge", testMerge},
 		{"a retry", testRetry},
+		{"a retry onto a branch that moved on", testRetryOnto},
 		{"the day after", testAfter},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, repository(t), b.answers}) })

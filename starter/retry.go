@@ -21,6 +21,7 @@ import (
 // retryFlags are what `retry` changes of the run before. The other settings stay.
 type retryFlags struct {
 	provider, note   string
+	onto             string // a branch or commit to begin at
 	fromBase, detach bool
 	maxFix           int
 	maxTokens        int64
@@ -40,12 +41,18 @@ func (c *cli) retryCommand() *cobra.Command {
 that run's last commit, and its prompts carry what was said in it: rejections,
 answers, notes, and what the last evaluation found. Flags change the provider and
 the limits. Its branch has the default name. A merge of the new run brings the
-commits of both.`,
-		Example: "  starter retry slug#12 --max-fix 6 --provider codex\n  starter retry 12 --from-base --note 'leave the public API alone'",
+commits of both.
+
+With --onto it begins at another branch instead, such as one that has moved on and
+now conflicts with the run's commits. The prompts carry the patch of the run before,
+to be done again there, and a merge brings the commits of the new run alone.`,
+		Example: "  starter retry slug#12 --onto main\n  starter retry slug#12 --max-fix 6 --provider codex\n  starter retry 12 --from-base --note 'leave the public API alone'",
 	}
 	flags := c.goOnFlags(cmd, &f)
 	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, instead of those of the run before")
 	flags.BoolVar(&f.fromBase, "from-base", false, "begin where the run before began, without its commits")
+	flags.StringVar(&f.onto, "onto", "", "`branch` or commit to begin at, with the patch of the run before as context")
+	cmd.MarkFlagsMutuallyExclusive("onto", "from-base")
 	flags.StringVar(&f.policy, "approve", "", "which patches wait for a person: `always`, risky or never; default: as before")
 	return cmd
 }
@@ -116,7 +123,13 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	case f.unfinished && status == run.Completed:
 		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.shownName(), c.hintCommand("retry %s", r.shownName()))
 	}
-	in = s.GoOn(f.note)
+	if f.onto != "" {
+		if in, err = c.goOnOnto(ctx, r, s, f); err != nil {
+			return in, err
+		}
+	} else {
+		in = s.GoOn(f.note)
+	}
 	if f.fromBase {
 		in.Repository.Base = s.Input.Repository.Base
 	}
@@ -143,6 +156,40 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 		return in, &usageError{err}
 	}
 	return in, nil
+}
+
+// goOnOnto returns the input of a run that begins at another branch, with the patch of the run before among what its
+// prompts carry.
+func (c *cli) goOnOnto(ctx context.Context, r found, s *run.Snapshot, f retryFlags) (in run.Input, err error) {
+	if err := checkRepository(r, s.Input.Repository.Path); err != nil {
+		return in, err
+	}
+	src, err := workspace.Inspect(ctx, s.Input.Repository.Path, f.onto)
+	if err != nil {
+		return in, fmt.Errorf("--onto %s: %w", display.Line(f.onto), err)
+	}
+	patch, err := c.diffOf(ctx, r, diffFlags{branch: true, raw: true})
+	if err != nil {
+		return in, err
+	}
+	if patch.Diff == "" {
+		return in, fmt.Errorf("run %s has no commits: there is nothing to do again; leave --onto out", r.shownName())
+	}
+	in = s.GoOn(f.note, ontoText(patch.Diff))
+	in.Repository.Base, in.Before.Base = src.Base, src.Base
+	return in, nil
+}
+
+// ontoText tells the developer of the patch that was made on an older state of the branch.
+func ontoText(diff string) string {
+	const intro = "An earlier run reached the goal with the patch below, on an older state of the branch. The branch has moved on and the patch " +
+		"no longer fits. Make the same change on the files as they are now; keep what has come to the branch since."
+	room := run.MaxTextBytes - len(intro) - 200
+	if len(diff) <= room {
+		return intro + "\n\n" + diff
+	}
+	cut := strings.LastIndex(diff[:room], "\n") + 1
+	return intro + fmt.Sprintf(" Only the first %d of its %d bytes are shown.\n\n", cut, len(diff)) + diff[:cut]
 }
 
 // changeInput sets what the flags say. It returns the settings that another provider leaves out.

@@ -128,3 +128,31 @@ func testFromBase(b bench, first, second string) {
 	}
 	b.expect(0, "cancel", third)
 }
+
+// testRetryOnto does a run again on a branch that has moved on so that the run's commit conflicts with it. The prompt has
+// the patch of the run before, and the merge brings the new commit alone.
+func testRetryOnto(b bench) {
+	b.repo = filepath.Join(b.TempDir(), "depot")
+	gitIn(b.T, repository(b.T), "clone", "-q", ".", b.repo)
+	gitIn(b.T, b.repo, "switch", "-q", "main")
+	id := b.start("--approve", "never")
+	b.await(id, run.Completed)
+	if err := os.WriteFile(filepath.Join(b.repo, "other.txt"), []byte("moved on\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	gitIn(b.T, b.repo, "add", ".")
+	gitIn(b.T, b.repo, "commit", "-q", "-m", "move on")
+	main := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "main"))
+	if got := b.expect(1, "retry", id, "--onto", "nowhere"); !strings.Contains(got.err, "--onto nowhere") {
+		b.Errorf("a branch that is not there: got %q", got.err)
+	}
+	next := strings.TrimSpace(b.expect(0, "retry", id, "--onto", "main", "--detach").out)
+	in := b.input(next)
+	if string(in.Repository.Base) != main || in.Before == nil || string(in.Before.Base) != main {
+		b.Errorf("got base %s and %+v, want %s for both", in.Repository.Base, in.Before, main)
+	}
+	if n := len(in.Before.Guidance); n == 0 || !strings.Contains(in.Before.Guidance[n-1].Text, "state.txt") {
+		b.Errorf("got guidance %+v, want the patch of the run before", in.Before.Guidance)
+	}
+	b.expect(0, "cancel", next)
+}

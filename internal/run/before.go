@@ -45,15 +45,17 @@ func (b *Before) check(id ID) error {
 }
 
 // GoOn returns the input of a run that continues this one at its last commit, with the same settings. It
-// has no id and no branch yet. A note is one more text that its prompts carry; empty: none.
-func (s *Snapshot) GoOn(note string) Input {
+// has no id and no branch yet. The notes are texts that its prompts carry besides; empty ones are left out.
+func (s *Snapshot) GoOn(notes ...string) Input {
 	in := s.Input
 	base := in.Repository.Base
 	if in.Before != nil {
 		base = in.Before.Base
 	}
 	with := Snapshot{State: s.State, Guidance: slices.Clone(s.Guidance)}
-	with.addGuidance(FromNote, note)
+	for _, note := range notes {
+		with.addGuidance(FromNote, note)
+	}
 	in.Before = &Before{RunID: in.RunID, Name: in.Name, Base: base, Guidance: with.Guidance}
 	in.RunID, in.Name, in.Naming.Branch = "", "", ""
 	in.Session = "" // whoever starts this one says so
