@@ -14,6 +14,7 @@ import (
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/activities/notify"
+	scheduleacts "github.com/ratchet-dev/ratchet/activities/schedule"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -23,6 +24,7 @@ import (
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 	forgeflow "github.com/ratchet-dev/ratchet/workflows/forge"
 	notifyflow "github.com/ratchet-dev/ratchet/workflows/notify"
+	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
@@ -78,6 +80,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	h.Notify.Link = w.linkOf
 	notifyflow.Register(serving, notify.New(h.Notify))
 	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
+	scheduleflow.Register(serving, scheduleacts.New(scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}))
 	serving.RegisterActivity(&deliveryacts.Teller{})
 	serving.RegisterActivity(h.Deliveries)
 	sessionflow.Register(serving, h.Sessions)

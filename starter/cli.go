@@ -159,7 +159,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 			root.AddCommand(cmd)
 		}
 	}
-	add("start", c.demoCommand(), c.upCommand(), c.stopCommand(), c.initCommand(), c.runCommand(), c.resumeCommand(), c.sessionCommand())
+	add("start", c.demoCommand(), c.upCommand(), c.stopCommand(), c.initCommand(), c.runCommand(), c.scheduleCommand(), c.resumeCommand(), c.sessionCommand())
 	add("after", c.mergeCommand(), c.prCommand(), c.retryCommand(), c.continueCommand(), c.openCommand(), c.showCommand(), c.reportCommand(), c.cleanCommand())
 	add("look", c.reviewCommand(), c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
 	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())

@@ -161,6 +161,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a merge", testMerge},
 		{"a retry", testRetry},
 		{"a retry onto a branch that moved on", testRetryOnto},
+		{"a schedule", testSchedule},
 		{"the day after", testAfter},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, repository(t), b.answers}) })

@@ -84,7 +84,7 @@ func (a *Activities) Tell(ctx context.Context, in TellInput) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	n, link := in.Notice, ""
-	if a.config.Link != nil {
+	if a.config.Link != nil && n.RunID != "" {
 		link = a.config.Link(n.RunID)
 	}
 	if a.config.Redact != nil {

@@ -23,6 +23,8 @@ const (
 	Completed  Kind = "run.completed"
 	Failed     Kind = "run.failed"
 	Canceled   Kind = "run.canceled"
+	// NotStarted is about a schedule that could not start a run.
+	NotStarted Kind = "schedule.not_started"
 )
 
 // Notice is what a person is told.
@@ -69,6 +71,14 @@ func Of(in run.Input, e run.Event) (n Notice, ok bool) {
 	return n, true
 }
 
+// OfSchedule returns the notice of a fire that could not start a run.
+func OfSchedule(in run.Input, schedule, fire string, at time.Time) Notice {
+	return Notice{
+		ID: "notice-" + fire, Kind: NotStarted, At: at, Name: run.Name(schedule),
+		Repository: display.Line(path.Base(in.Repository.Path)), Goal: goalLine(in.Goal), //workflowcheck:ignore // pure
+	}
+}
+
 func goalLine(goal string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
 	return clipText(display.Line(line), maxCarried) //workflowcheck:ignore // pure
@@ -107,6 +117,8 @@ func (n Notice) Title() string {
 		return name + " has failed"
 	case Canceled:
 		return name + " is canceled"
+	case NotStarted:
+		return "schedule " + name + " could not start a run"
 	}
 	return name
 }

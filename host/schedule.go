@@ -1,0 +1,37 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// scheduled starts the runs of schedules by the client of runs, as `starter run` does.
+type scheduled struct {
+	client  *runs.Client
+	runsDir string
+}
+
+// Begin implements activities/schedule.Host.
+func (s scheduled) Begin(ctx context.Context, in *run.Input, template string) error {
+	there, err := s.client.Describe(ctx, in.RunID)
+	if err == nil { // an earlier attempt's
+		in.Name = there.Name
+		return nil
+	}
+	if _, none := errors.AsType[*runs.NotFoundError](err); !none {
+		return err
+	}
+	if err := runs.DropNames(ctx, *in, s.runsDir, template); err != nil {
+		return err
+	}
+	return s.client.Begin(ctx, in, s.runsDir, template)
+}
+
+// Status implements activities/schedule.Host.
+func (s scheduled) Status(ctx context.Context, id run.ID) (run.Status, bool, error) {
+	e, err := s.client.Describe(ctx, id)
+	return e.Status, err == nil && !e.Open, err
+}

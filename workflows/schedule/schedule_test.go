@@ -1,0 +1,119 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	activities "github.com/ratchet-dev/ratchet/activities/schedule"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
+	notices "github.com/ratchet-dev/ratchet/internal/notify"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/workflows/notify"
+	"github.com/ratchet-dev/ratchet/workflows/schedule"
+)
+
+func TestMain(m *testing.M) {
+	gittest.Isolate()
+	os.Exit(m.Run())
+}
+
+// engine stands for what the host wires: it keeps the runs that were begun.
+type engine struct {
+	t      *testing.T
+	begun  []run.Input
+	fail   int // of the first starts
+	looks  int // until the run is over
+	status run.Status
+}
+
+func (e *engine) Begin(_ context.Context, in *run.Input, _ string) error {
+	if e.fail--; e.fail >= 0 {
+		return errors.New("the engine is away")
+	}
+	in.Name = "shop#1"
+	e.begun = append(e.begun, *in)
+	return nil
+}
+
+func (e *engine) Status(context.Context, run.ID) (run.Status, bool, error) {
+	e.looks--
+	return e.status, e.looks <= 0, nil
+}
+
+func newPlan(t *testing.T) activities.Plan {
+	t.Helper()
+	repo := filepath.Join(t.TempDir(), "shop")
+	gittest.Run(t, ".", "init", "-q", "-b", "main", repo)
+	gittest.Run(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
+	return activities.Plan{Schedule: "nightly", Base: "HEAD", Input: run.Input{
+		Goal: "update", Repository: run.Repository{Path: repo}, Checks: []string{"true"}, Policy: run.Always, Notify: []run.Channel{run.WebhookChannel},
+		Providers: run.Providers{Planner: "claude", Developer: "claude", Fixer: "claude"},
+	}}
+}
+
+// fire runs the workflow and returns its result and the notices that it sent.
+func fire(t *testing.T, host *engine, p activities.Plan) (out schedule.Result, sent []notices.Notice, err error) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(temporaltest.Quiet{})
+	e := suite.NewTestWorkflowEnvironment()
+	e.SetTestTimeout(time.Minute)
+	schedule.Register(e, activities.New(host))
+	e.RegisterWorkflowWithOptions(func(_ workflow.Context, in notify.Input) (notify.Result, error) {
+		sent = append(sent, in.Notice)
+		return notify.Result{}, nil
+	}, workflow.RegisterOptions{Name: "Notice"})
+	e.ExecuteWorkflow(schedule.Fire, p)
+	err = e.GetWorkflowResult(&out)
+	return out, sent, err
+}
+
+// A fire starts one run at the last commit of the base, whatever attempts it takes, and lasts until the run is over.
+func TestAFireStartsOneRun(t *testing.T) {
+	p := newPlan(t)
+	head := gittest.Run(t, p.Input.Repository.Path, "rev-parse", "HEAD")
+	host := &engine{t: t, fail: 2, looks: 5, status: run.Completed}
+	out, sent, err := fire(t, host, p)
+	if err != nil || out.Status != run.Completed || out.Name != "shop#1" || out.Problem != nil {
+		t.Fatalf("got %+v, %v; want a completed run", out, err)
+	}
+	if len(host.begun) != 1 || string(host.begun[0].Repository.Base) != head || host.begun[0].RunID != out.RunID {
+		t.Errorf("got runs %+v, want one at %s", host.begun, head)
+	}
+	if host.looks > 0 || len(sent) != 0 {
+		t.Errorf("got %d looks left and notices %v, want the end of the run and none", host.looks, sent)
+	}
+}
+
+// A fire that can start no run says why in its result, and tells people once.
+func TestAFireThatCannotStart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*activities.Plan, *engine)
+		want   string
+	}{
+		"the repository is gone": {func(p *activities.Plan, _ *engine) { p.Input.Repository.Path += "-gone" }, "no such file"},
+		"the base is gone":       {func(p *activities.Plan, _ *engine) { p.Base = "release" }, "release"},
+		"the engine stays away":  {func(_ *activities.Plan, e *engine) { e.fail = 1000 }, "away"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, host := newPlan(t), &engine{t: t}
+			tc.change(&p, host)
+			out, sent, err := fire(t, host, p)
+			if err != nil || out.Problem == nil || !strings.Contains(out.Problem.Message, tc.want) || len(host.begun) != 0 {
+				t.Errorf("got %+v (%+v), %v; want a problem with %q and no run", out, out.Problem, err, tc.want)
+			}
+			if len(sent) != 1 || sent[0].Kind != notices.NotStarted || !strings.Contains(sent[0].Title(), "nightly could not start") {
+				t.Errorf("got notices %+v, want one", sent)
+			}
+		})
+	}
+}
