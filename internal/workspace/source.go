@@ -98,6 +98,12 @@ func locateRepository(ctx context.Context, r git.Repo) (place, error) {
 	}
 	p := place{repo: r, gitDir: lines[0], common: lines[1], bare: lines[2] == "true"}
 	switch {
+	case p.bare && p.gitDir != p.common && r.WorkTree == "": // git takes a linked work tree for bare, too
+		r.GitDir = p.gitDir
+		if r.WorkTree, err = git.LinkedTree(p.gitDir); err != nil {
+			return place{}, err
+		}
+		return locateRepository(ctx, r)
 	case p.bare:
 		p.root = p.common
 		return p, nil

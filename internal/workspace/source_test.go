@@ -59,6 +59,28 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// Git takes a linked work tree for bare where the configuration that it shares says so of the repository.
+func TestInspectALinkedWorkTreeOfABareConfiguration(t *testing.T) {
+	r := userRepo(t, sample)
+	linked := filepath.Join(filepath.Dir(r.Dir), "linked")
+	runGit(t, r, "worktree", "add", "-q", "-b", "side", linked)
+	write(t, linked, files{"side.txt": "side\n"})
+	head := commitAll(t, git.Repo{Dir: linked}, "side")
+	runGit(t, r, "config", "core.bare", "true")
+	runGit(t, r, "config", "extensions.worktreeConfig", "true")
+	for dir, prefix := range map[string]string{linked: "", filepath.Join(linked, "lib", "b"): "lib/b"} {
+		got, err := workspace.Inspect(t.Context(), dir, "")
+		must(t, err)
+		if want := (workspace.Source{Root: linked, Prefix: prefix, Base: head, Branch: "side"}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	write(t, linked, files{"README.md": "changed\n"})
+	if _, err := workspace.Inspect(t.Context(), linked, ""); !errors.Is(err, workspace.ErrDirty) {
+		t.Errorf("a changed file: error %v, want %v", err, workspace.ErrDirty)
+	}
+}
+
 func TestInspectRefuses(t *testing.T) {
 	inRepo := func(change func(t *testing.T, r git.Repo)) func(*testing.T) string {
 		return func(t *testing.T) string {
