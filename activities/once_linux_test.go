@@ -13,8 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// userState is everything of the user's repository that a merge has to do with: references, hooks, index, the note of a
-// merge that was cut off, and the files of the checkout.
+// userState is everything of the user's repository that a merge has to do with: references, hooks, configuration, index and
+// the files of the checkout.
 func (s *fixture) userState() string {
 	s.t.Helper()
 	var b strings.Builder
@@ -45,7 +45,7 @@ func TestAMergesChecksInABox(t *testing.T) {
 		{"a file of the checkout is written", `echo planted > "$REPO"/log.txt`},
 		{"the index is removed", `rm "$REPO"/.git/index`},
 		{"a hook is left", `mkdir -p "$REPO"/.git/hooks && echo 'touch /tmp/x' > "$REPO"/.git/hooks/post-merge`},
-		{"a merge seems to have been cut off", `mkdir -p "$REPO"/.git/ratchet-merge && echo '{"ref":"refs/heads/main"}' > "$REPO"/.git/ratchet-merge/swap.json`},
+		{"a merge driver is configured", `git -C "$REPO" config merge.evil.driver 'touch /tmp/x'`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, boxed := range []bool{true, false} {

@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -38,7 +39,7 @@ type mergeReport struct {
 	After   run.Commit `json:"after"`
 	Commits int        `json:"commits"`
 	Rebased bool       `json:"rebased"`           // the branch had moved on: the checks ran again, unless Unchecked
-	Already bool       `json:"already,omitempty"` // it was merged before
+	Already bool       `json:"already,omitempty"` // the branch has the changes: nothing was merged
 	// Unchecked is set if no checks ran on what the branch holds now.
 	Unchecked bool           `json:"unchecked,omitempty"`
 	Checks    []check.Result `json:"checks,omitempty"` // of the branch as it is now
@@ -56,12 +57,12 @@ func (c *cli) mergeCommand() *cobra.Command {
 out, or to --into, and removes the run's own branch. Their messages say the goal,
 who approved, what checked, and the run.
 
-Where the branch has moved on, the commits are done again on top of it, and the
-run's checks run on the result, in the box, before anything is moved. They run on
-this machine, with your variables: give it the --toolchain of the worker's. The
-branch moves in one step, and only if it is still where it was. A conflict, a check
-that fails, a branch that moved, or changes in the work tree that are not committed
-leave everything as it was. A merge that was cut off is finished by another one.`,
+Your own git makes the commits, in a temporary work tree, with your identity,
+signature and hooks for messages. Where the branch has moved on, the run's checks
+run on the result, in the box, before anything is moved. They run on this machine,
+with your variables: give it the --toolchain of the worker's. Then git merge
+--ff-only moves the branch. A conflict, a check that fails, a branch that moved, or
+changes of yours that are in the way leave everything as it was.`,
 		Example:           "  starter merge slug#14\n  starter merge 14 --squash\n  starter merge 14 --into release --dry-run",
 		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
@@ -74,7 +75,7 @@ leave everything as it was. A merge that was cut off is finished by another one.
 	flags.BoolVar(&f.noChecks, "no-checks", false, "run no checks where the branch has moved on")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "do everything but move the branch")
 	flags.StringArrayVar(&f.toolchains, "toolchain", nil, host.ToolchainUsage)
-	flags.StringVar(&f.by, "by", c.userName(), "`name` of who merges")
+	flags.StringVar(&f.by, "by", "", "`name` of who merges; default: the identity of your git")
 	return cmd
 }
 
@@ -94,11 +95,6 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	if err != nil {
 		return err
 	}
-	if !f.dryRun {
-		if err := merge.Finish(ctx, in.Repository); err != nil {
-			return fmt.Errorf("%s is not merged: %w", r.shownName(), err)
-		}
-	}
 	plan, err := merge.Prepare(ctx, in)
 	if err != nil {
 		return fmt.Errorf("%s is not merged: %w", r.shownName(), err)
@@ -106,10 +102,9 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	if plan.Into == work.branch {
 		return usageErrorf("%s is the run's own branch: switch to the branch to merge into, or name it with --into", display.Line(plan.Into))
 	}
-	out := mergeReport{RunID: r.id, Name: r.name, Into: plan.Into, Before: plan.Old, After: plan.New, Commits: plan.Commits, Rebased: !plan.Checked, DryRun: f.dryRun}
-	if out.Already = plan.Already != ""; out.Already {
-		out.After, out.Rebased = plan.Old, false
-	}
+	out := mergeReport{RunID: r.id, Name: r.name, Into: plan.Into, Before: plan.Old, After: plan.New, Commits: plan.Commits, Already: plan.Commits == 0, DryRun: f.dryRun}
+	out.Rebased = !out.Already && !plan.Checked
+	c.warnOfMerge(plan)
 	if out.Rebased && !f.noChecks {
 		if out.Checks, err = c.checkMerged(ctx, config, work.Input, plan.New); err != nil {
 			return fmt.Errorf("%s is not merged into %s, nothing was changed: %w", r.shownName(), display.Line(plan.Into), err)
@@ -122,13 +117,23 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	if err := plan.Apply(ctx); err != nil {
 		return fmt.Errorf("%s is not merged into %s: %w", r.shownName(), display.Line(plan.Into), err)
 	}
-	if !f.keep {
+	if !f.keep && (plan.Commits > 0 || plan.Already != "") { // else its commits are nowhere but there
 		err := merge.RemoveBranch(ctx, in.Repository, work.branch, in.Head)
 		if out.BranchRemoved = err == nil; err != nil {
 			fmt.Fprintf(c.err, "starter: the run's branch %s stays: %s\n", work.branch, display.Line(err.Error()))
 		}
 	}
 	return c.printMerge(out)
+}
+
+// warnOfMerge says what the user may not expect of the commits.
+func (c *cli) warnOfMerge(plan *merge.Plan) {
+	if plan.Unnamed {
+		fmt.Fprintf(c.err, "starter: your git knows no identity of yours, so the committer is %s: set user.name and user.email\n", git.Name)
+	}
+	if plan.HooksOff != "" {
+		fmt.Fprintf(c.err, "starter: the merge changes %s, where your hooks are, so none of them runs after it: look at them before your next git command\n", display.Line(plan.HooksOff))
+	}
 }
 
 // mergedRun is a completed run as its events tell it.
@@ -279,7 +284,7 @@ func (c *cli) printMerge(out mergeReport) error {
 	name, into := s.Bold(out.Name.Shown(out.RunID)), story.OneLine(out.Into, 100)
 	switch {
 	case out.Already:
-		c.printf("%s is on %s already, at %.12s\n", name, into, out.After)
+		c.printf("Nothing to merge: %s already has these changes.\n", into)
 	case out.DryRun:
 		c.printf("%s would be %s on %s; nothing was changed\n", name, plural(out.Commits, "commit", "commits"), into)
 	default:

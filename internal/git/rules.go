@@ -20,17 +20,6 @@ var fileRules = map[string][]string{
 	"core.checkstat":         {"default", "minimal"},
 }
 
-// UserSwitch returns a setting that is on or off, as the user's git reads it: from the configuration of the system, the
-// user, the repository and the work tree whose git directory r names. One that is not set is off.
-func (r Repo) UserSwitch(ctx context.Context, name string) (on bool, err error) {
-	r.userConfig = true
-	out, err := r.Run(ctx, "config", "--type=bool", "--get", name)
-	if ExitCode(err) == 1 { // it is not set
-		err = nil
-	}
-	return strings.TrimSpace(string(out)) == "true", err
-}
-
 // FileRules returns the settings for the form of files and their names on this file system, as extra lines for Shadow:
 // those of the system's and the user's configuration and then the repository's own, as the user's git reads them, which
 // has written the work tree. It leaves out other values than git knows.

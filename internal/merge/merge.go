@@ -1,8 +1,11 @@
-// Package merge brings the commits of a completed run to a branch of the user's. Prepare makes the new commits
-// and changes nothing that can be seen: neither a reference nor a file. Plan.Apply moves the branch in one
-// compare-and-swap, and then, where the user's work tree has that branch checked out, brings its files up.
-// After a kill at any point the branch is at the old commit or at the new one, and Finish brings up a work tree
-// that was left behind.
+// Package merge brings the commits of a completed run to a branch of the user's, by the user's own git. Prepare makes the
+// new commits in a temporary work tree and moves nothing. Plan.Apply moves the branch: by `git merge --ff-only` in the
+// user's work tree, or by `git update-ref` where no work tree has the branch checked out. So attributes, filters, sparse
+// checkouts, hooks, identity and signatures are those of the user's git, and a merge that is killed is explained by
+// `git status`.
+//
+// The run's branch is hostile content. Until the branch has moved none of its files is written, except for those in
+// conflict and those named .gitattributes, and hooks run in the user's work tree.
 //
 // The commits themselves tell that a run was merged, by their trailers: nothing else records it.
 package merge
@@ -11,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
@@ -22,12 +26,8 @@ import (
 var (
 	ErrMoved    = errors.New("the branch has moved on meanwhile: nothing was changed, merge again")
 	ErrSwitched = errors.New("a work tree was switched to another branch meanwhile: nothing was changed, merge again")
-	ErrDirty    = errors.New("changes are not committed: commit or stash them, then merge again")
 	ErrDetached = errors.New("no branch is checked out: name one with --into BRANCH")
 	ErrTarget   = errors.New("no such branch: --into wants one that `git branch` lists")
-	ErrNothing  = errors.New("the branch holds all changes of the run already")
-	ErrTooOld   = errors.New("git 2.38 or newer is needed to merge onto a branch that has moved on")
-	ErrCutOff   = errors.New("a merge was cut off before it had written the files: merge again without a dry run, which finishes it")
 )
 
 // ConflictError reports files that the run and the branch have both changed. Nothing was changed.
@@ -43,7 +43,7 @@ func (e *ConflictError) Error() string {
 	if more := len(e.Paths) - most; more > 0 {
 		paths += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("commit %.12s conflicts with the branch in %s; nothing was changed: settle it by hand, as with `git merge %.12s`", e.Commit, paths, e.Head)
+	return fmt.Sprintf("commit %.12s conflicts with the branch in %s; nothing was changed: resolve it by hand, with `git merge %.12s`", e.Commit, paths, e.Head)
 }
 
 // Input names the commits to merge and the branch that they go to.
@@ -55,7 +55,7 @@ type Input struct {
 	Base, Head run.Commit // the run's commits are those after Base up to Head
 	Into       string     // the branch; empty: the one that the work tree has checked out
 	Squash     bool       // one commit instead of the run's commits
-	By         string     // who merges
+	By         string     // who merges; empty: the committer
 	Checks     []string
 	// ApprovedBy holds who approved each of the run's commits. A commit without an approval is not there.
 	ApprovedBy map[run.Commit]string
@@ -66,52 +66,96 @@ type Plan struct {
 	Into    string     // the branch
 	Old     run.Commit // its tip
 	New     run.Commit // its tip afterwards
-	Commits int        // between Old and New
+	Commits int        // between Old and New; zero: the branch has all changes of the run already
 	// Checked reports that the files of New are those on which the checks of the run passed.
 	Checked bool
 	// Already is the tip of the commits on the branch by which the run was merged before; empty: it was not.
 	Already run.Commit
+	// Unnamed reports that the user's git knows no identity: Ratchet is the committer.
+	Unnamed bool
+	// HooksOff is the directory of the work tree in which the merge changes the user's hooks; empty: it does not. Apply
+	// runs no hook then.
+	HooksOff string
 
 	in   Input
 	at   place
 	mine bool // the work tree at the place has the branch checked out
 }
 
-// Prepare makes the commits of a merge. A merge that was made before is no error: see Plan.Already. Call Finish
-// before: a work tree that a killed merge has left behind is refused.
+// Prepare makes the commits of a merge. A merge that was made before is no error: see Plan.Already and Plan.Commits.
 func Prepare(ctx context.Context, in Input) (*Plan, error) {
-	at, err := locateRepository(ctx, in.Repository)
+	at, err := locateByUser(ctx, in.Repository)
 	if err != nil {
 		return nil, err
 	}
-	w, err := at.lockWork(ctx)
+	unlock, err := at.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
+	defer unlock()
 	p := &Plan{in: in, at: at}
-	defer p.keepLock(w)()
 	if err := p.findTarget(ctx); err != nil {
 		return nil, fmt.Errorf("merge into %s: %w", in.Repository, err)
 	}
+	p.New = p.Old
 	if p.Already, err = at.mergedTip(ctx, in.RunID, in.Head, p.Old); err != nil || p.Already != "" {
 		return p, err
 	}
-	failpoint.Hit("merge.before-commits")
-	if err := p.checkTree(ctx, w); err != nil {
-		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
-	}
-	if err := p.makeCommits(ctx, w); err != nil {
+	if err := p.makeCommits(ctx); err != nil {
 		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
 	}
 	failpoint.Hit("merge.after-commits")
-	return p, nil
+	if p.Commits == 0 || !p.mine {
+		return p, nil
+	}
+	if err := p.tryTree(ctx); err != nil {
+		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
+	}
+	p.HooksOff, err = at.changedHooks(ctx, p.Old, p.New)
+	return p, err
 }
 
-// keepLock has the gits of the plan keep the lock until drop is called.
-func (p *Plan) keepLock(w work) (drop func()) {
-	p.at.repo.Keep = w.lock
-	return func() { p.at.repo.Keep = nil }
+// makeCommits makes the new commits on the tip of the branch.
+func (p *Plan) makeCommits(ctx context.Context) error {
+	steps, err := p.readSteps(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := p.at.openDraft(ctx, p.Old)
+	if err != nil {
+		return err
+	}
+	defer d.close(context.WithoutCancel(ctx))
+	failpoint.Hit("merge.in-draft")
+	committer, err := d.identify(ctx)
+	if err != nil {
+		return err
+	}
+	p.Unnamed = committer == ""
+	if p.in.By == "" {
+		p.in.By = committer
+	}
+	tree, err := p.at.treeOf(ctx, p.Old)
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		next, err := d.pick(ctx, s, p.in.Head)
+		if err != nil {
+			return err
+		}
+		if next == tree {
+			continue
+		}
+		if p.New, err = d.commit(ctx, s, p.in.messageOf(s)); err != nil {
+			return err
+		}
+		tree = next
+		p.Commits++
+	}
+	checked, err := p.at.treeOf(ctx, p.in.Head)
+	p.Checked = checked == tree
+	return err
 }
 
 // findTarget finds the branch, its tip, and whether the work tree has it checked out.
@@ -126,6 +170,7 @@ func (p *Plan) findTarget(ctx context.Context) error {
 	if p.Into == "" {
 		return ErrDetached
 	}
+	p.mine = head == p.Into && p.at.root != ""
 	refs, err := p.at.repo.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", p.ref())
 	if err != nil {
 		return err
@@ -139,7 +184,6 @@ func (p *Plan) findTarget(ctx context.Context) error {
 	if p.Old == "" {
 		return fmt.Errorf("branch %s: %w", p.Into, ErrTarget)
 	}
-	p.mine = head == p.Into && p.at.root != ""
 	if p.mine {
 		return nil
 	}
@@ -148,121 +192,69 @@ func (p *Plan) findTarget(ctx context.Context) error {
 
 func (p *Plan) ref() string { return "refs/heads/" + p.Into }
 
-// Apply moves the branch, and the files of the work tree that has it checked out. The error matches ErrMoved
-// when the branch has moved since Prepare. It does nothing for a merge that was made before.
-func (p *Plan) Apply(ctx context.Context) error {
-	if p.Already != "" {
-		return nil
-	}
-	failpoint.Hit("merge.before-apply")
-	w, err := p.at.lockWork(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.close()
-	defer p.keepLock(w)()
-	if err := p.checkSwitch(ctx); err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx) // an interrupt would leave branch or files half-way
-	if !p.mine {
-		failpoint.Hit("merge.before-swap")
-		return p.swapBranch(ctx, p.Old, p.New)
-	}
-	if err := w.checkFinished(); err != nil { // another merge was killed while the checks ran
-		return err
-	}
-	if err := p.at.tryTree(ctx, w, p.Old, p.New); err != nil {
-		return err
-	}
-	if err := w.keepNote(swap{p.ref(), p.Old, p.New, p.at.root}); err != nil {
-		return err
-	}
-	return p.applyNoted(ctx, w)
-}
-
-// checkSwitch refuses a work tree that has gone over to or from the branch since Prepare: its files are not those that
-// the merge would bring up.
-func (p *Plan) checkSwitch(ctx context.Context) error {
-	head, err := p.at.headBranch(ctx)
-	if err != nil {
-		return err
-	}
-	if mine := head == p.Into && p.at.root != ""; mine != p.mine || !mine && p.at.repo.CheckUnused(ctx, p.ref()) != nil {
-		return ErrSwitched
+// tryTree refuses to merge into a work tree whose files are in the way, before checks take their time.
+func (p *Plan) tryTree(ctx context.Context) error {
+	u := p.at.user()
+	_, _ = u.Run(ctx, "update-index", "-q", "--refresh") // read-tree takes a file with another time for changed
+	if _, err := u.Run(ctx, "read-tree", "-m", "-u", "--dry-run", "--no-recurse-submodules", string(p.Old), string(p.New)); err != nil {
+		return fmt.Errorf("the work tree %s: %w: commit, stash or move what is in the way, then merge again", p.at.root, err)
 	}
 	return nil
 }
 
-// applyNoted moves the branch and then the files. If it returns, nothing is left to be finished, unless files were
-// written and others could not be: see swapBack.
-func (p *Plan) applyNoted(ctx context.Context, w work) error {
-	failpoint.Hit("merge.before-swap")
-	if err := p.swapBranch(ctx, p.Old, p.New); err != nil {
-		return errors.Join(err, w.removeNote())
+// changedHooks returns the directory of the work tree that holds the user's hooks, if a merge changes files in it.
+func (at place) changedHooks(ctx context.Context, from, to run.Commit) (string, error) {
+	hooks := at.hooks
+	if real, err := filepath.EvalSymlinks(hooks); err == nil {
+		hooks = real
 	}
-	failpoint.Hit("merge.after-swap")
-	if begun, err := p.at.updateTree(ctx, w, p.Old, p.New); err != nil {
-		return p.swapBack(ctx, w, begun, err)
+	rel, err := filepath.Rel(at.root, hooks)
+	top, _, _ := strings.Cut(filepath.ToSlash(rel), "/") // hooks call the scripts beside them
+	if err != nil || top == ".." {
+		return "", nil
 	}
-	failpoint.Hit("merge.after-files")
-	return w.removeNote()
+	_, err = at.repo.Run(ctx, "diff-tree", "-r", "--quiet", "--no-ext-diff", string(from), string(to), "--", top)
+	if git.ExitCode(err) == 1 {
+		return top, nil
+	}
+	return "", err
 }
 
-// swapBack puts the branch back when its files could not be brought up. A git that has begun to write them may have
-// failed half-way. Branch and note stay then, and the next merge brings up the rest.
-func (p *Plan) swapBack(ctx context.Context, w work, begun bool, why error) error {
-	if begun {
-		if untouched, err := p.isUntouched(ctx, w); err != nil || !untouched {
-			return fmt.Errorf("the branch is at %.12s, but not all of its files are written: %w; mend that and merge again, which finishes it", p.New, why)
-		}
+// Apply moves the branch, and the files of the work tree that has it checked out. The error matches ErrMoved
+// when the branch has moved since Prepare. It does nothing for a merge that was made before.
+func (p *Plan) Apply(ctx context.Context) error {
+	if p.Commits == 0 {
+		return nil
 	}
-	switch err := p.swapBranch(ctx, p.New, p.Old); {
-	case errors.Is(err, ErrMoved): // the note is no longer true
-		return errors.Join(fmt.Errorf("the branch was moved to %.12s and then by another git, and its files are not written: %w; compare `git log` and `git status` before you commit", p.New, why), w.removeNote())
-	case err != nil:
-		return fmt.Errorf("the branch is at %.12s, but its files are not written: %w; %w; mend that and merge again, which finishes it", p.New, why, err)
-	}
-	return errors.Join(why, w.removeNote())
-}
-
-// isUntouched reports whether the work tree has each file of the merge as it was before.
-func (p *Plan) isUntouched(ctx context.Context, w work) (bool, error) {
-	changed, err := p.at.changedFiles(ctx, p.New, p.Old)
+	failpoint.Hit("merge.before-apply")
+	unlock, err := p.at.lock(ctx)
 	if err != nil {
-		return false, err
-	}
-	same, err := p.at.filesAt(ctx, w, p.Old, changed)
-	return len(same) == len(changed), err
-}
-
-// swapBranch moves the branch if it is where it is expected.
-func (p *Plan) swapBranch(ctx context.Context, from, to run.Commit) error {
-	err := p.at.repo.UpdateRef(ctx, git.RefMove{Name: p.ref(), Old: git.ID(from), New: git.ID(to), Message: "ratchet: merge " + string(p.in.RunID)})
-	if err == nil {
-		return nil
-	}
-	now, other := p.at.repo.Run(ctx, "rev-parse", "--verify", "-q", p.ref())
-	if other == nil && strings.TrimSpace(string(now)) != string(from) {
-		return ErrMoved
-	}
-	if lock := p.at.refLock(p.ref()); lock != "" {
-		return fmt.Errorf("branch %s is locked: wait for the git that works there, or remove %s if none does; then merge again", p.Into, lock)
-	}
-	return fmt.Errorf("move branch %s: %w", p.Into, err)
-}
-
-// checkTree refuses to merge into a work tree with changes, or one whose files cannot be brought up here.
-func (p *Plan) checkTree(ctx context.Context, w work) error {
-	if !p.mine {
-		return nil
-	}
-	if err := w.checkFinished(); err != nil {
 		return err
 	}
-	clean, err := p.at.isAt(ctx, w, p.Old)
-	if err == nil && !clean {
-		err = ErrDirty
+	defer unlock()
+	now := &Plan{in: p.in, at: p.at}
+	now.in.Into = p.Into
+	err = now.findTarget(ctx)
+	switch {
+	case err == nil && now.Old != p.Old:
+		return ErrMoved
+	case now.mine != p.mine:
+		return ErrSwitched
+	case err != nil:
+		return err
 	}
+	ctx = context.WithoutCancel(ctx) // git has the interrupt of the terminal, too, and says what came of it
+	u := p.at.user()
+	action := "ratchet: merge " + string(p.in.RunID) // in the log of the branch
+	u.Environ = []string{"GIT_REFLOG_ACTION=" + action}
+	if p.HooksOff != "" {
+		u.Config = append(u.Config, noHooks)
+	}
+	if p.mine {
+		_, err = u.Run(ctx, "merge", "--ff-only", "--no-squash", "--no-overwrite-ignore", "--quiet", string(p.New))
+	} else {
+		_, err = u.Run(ctx, "update-ref", "--no-deref", "-m", action, p.ref(), string(p.New), string(p.Old))
+	}
+	failpoint.Hit("merge.after-apply")
 	return err
 }

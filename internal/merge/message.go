@@ -14,68 +14,48 @@ const headTrailer = "Ratchet-Head"
 // maxBody bounds the bytes that are taken from the message of a run's commit.
 const maxBody = 16 << 10
 
-// commitMessage returns the message of the commit for a step: the message of the run's commit, with the goal, who
-// approved and merged, and the checks as trailers. A trailer is one line, whatever others have put into its
-// value, and no line before the trailers looks like one of Ratchet's.
-func commitMessage(in Input, s step, last bool) string {
-	text, own := splitMessage(s.message)
-	trailers := []string{trailer("Goal", in.Goal)}
-	if by := in.ApprovedBy[s.commit]; by != "" {
-		trailers = append(trailers, trailer("Approved-by", by))
-	}
-	trailers = append(trailers, in.mergeTrailers()...)
-	trailers = append(trailers, own...)
-	if last {
-		trailers = append(trailers, headTrailer+": "+string(in.Head))
-	}
-	return text + "\n\n" + strings.Join(trailers, "\n") + "\n"
-}
-
-// squashMessage returns the message of the one commit for all steps. Its subject is the subject of the only
-// step, or the goal.
-func squashMessage(in Input, steps []step) string {
-	subject, body := run.OneLine(in.Goal, "Merge run "+in.Name.Shown(in.RunID)), ""
-	var own, approvers []string
-	for _, s := range steps {
-		text, patch := splitMessage(s.message)
-		first, _, _ := strings.Cut(text, "\n")
-		if len(steps) == 1 {
-			subject = first
+// messageOf returns the message of the commit for a step: the message of the run's commit, or the subjects of all that it
+// joins, with the goal, who approved and merged, and the checks as trailers. A trailer is one line, whatever others have
+// put into its value, and no line before the trailers looks like one of Ratchet's.
+func (in Input) messageOf(s step) string {
+	text, steps := s.text, []step{s}
+	if len(s.joins) > 1 {
+		steps = s.joins
+		text = run.OneLine(in.Goal, "Merge run "+in.Name.Shown(in.RunID)) + "\n"
+		for _, one := range steps {
+			subject, _, _ := strings.Cut(one.text, "\n")
+			text += "\n- " + subject
 		}
-		body += "- " + first + "\n"
-		if by := in.ApprovedBy[s.commit]; by != "" && !slices.Contains(approvers, by) {
-			approvers = append(approvers, by)
-		}
-		for _, line := range patch {
-			if !slices.Contains(own, line) {
-				own = append(own, line)
-			}
-		}
-	}
-	if len(steps) == 1 {
-		body = ""
 	}
 	trailers := []string{trailer("Goal", in.Goal)}
-	for _, by := range approvers {
-		trailers = append(trailers, trailer("Approved-by", by))
+	add := func(line string) {
+		if !slices.Contains(trailers, line) {
+			trailers = append(trailers, line)
+		}
 	}
-	trailers = append(append(trailers, in.mergeTrailers()...), own...)
-	trailers = append(trailers, headTrailer+": "+string(in.Head))
-	return strings.TrimRight(subject+"\n\n"+body, "\n") + "\n\n" + strings.Join(trailers, "\n") + "\n"
-}
-
-// mergeTrailers returns the trailers that all commits of a merge have.
-func (in Input) mergeTrailers() (trailers []string) {
+	for _, one := range steps {
+		if by := in.ApprovedBy[one.of]; by != "" {
+			add(trailer("Approved-by", by))
+		}
+	}
 	for _, check := range in.Checks {
-		trailers = append(trailers, trailer("Checked-with", check))
+		add(trailer("Checked-with", check))
 	}
 	if in.By != "" {
-		trailers = append(trailers, trailer("Merged-by", in.By))
+		add(trailer("Merged-by", in.By))
 	}
 	if in.Name != "" {
-		trailers = append(trailers, trailer("Ratchet-Name", string(in.Name)))
+		add(trailer("Ratchet-Name", string(in.Name)))
 	}
-	return trailers
+	for _, one := range steps {
+		for _, line := range one.own {
+			add(line)
+		}
+	}
+	if s.of == in.Head {
+		add(headTrailer + ": " + string(in.Head))
+	}
+	return text + "\n\n" + strings.Join(trailers, "\n") + "\n"
 }
 
 func trailer(key, value string) string { return key + ": " + run.OneLine(value, "none") }

@@ -2,7 +2,6 @@ package merge_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,9 +12,7 @@ import (
 // fails runs the user's own git, which should refuse.
 func (r repo) fails(args ...string) {
 	r.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = r.dir
-	if out, err := cmd.CombinedOutput(); err == nil {
+	if out, err := r.try(args...); err == nil {
 		r.Fatalf("git %v succeeds\n%s", args, out)
 	}
 }
@@ -23,7 +20,7 @@ func (r repo) fails(args ...string) {
 // linked returns a further work tree of the repository.
 func (r repo) linked(args ...string) repo {
 	r.Helper()
-	tree := repo{r.T, filepath.Join(filepath.Dir(r.dir), "linked")}
+	tree := r.at("linked")
 	r.git(append([]string{"worktree", "add", "-q", tree.dir}, args...)...)
 	return tree
 }
@@ -58,7 +55,7 @@ func TestABranchOfACommandUnderWay(t *testing.T) {
 		"a bisection in another tree": {func(r repo) {
 			r.git("switch", "-q", "-c", "other")
 			r.linked("main").git("bisect", "start")
-			r.in("linked").git("switch", "-q", "--detach")
+			r.at("linked").git("switch", "-q", "--detach")
 		}, "main is being bisected at "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,19 +86,17 @@ func (r repo) haltAbove() {
 	r.fails("rebase", "-q", "--update-refs", "upstream")
 }
 
-func (r repo) in(name string) repo { return repo{r.T, filepath.Join(filepath.Dir(r.dir), name)} }
-
 // A bare repository has no files: what its HEAD names is free, also beside the work trees that are linked to it.
 func TestABareRepositoryWithLinkedWorkTrees(t *testing.T) {
 	for _, from := range []string{"shop.git", "linked"} {
 		t.Run("from "+from, func(t *testing.T) {
 			r, in := newRepo(t)
-			bare := r.in("shop.git")
+			bare := r.at("shop.git")
 			r.git("clone", "-q", "--bare", r.dir, bare.dir)
 			bare.linked("-b", "feature", "main")
-			in.Repository, in.Into = bare.in(from).dir, "feature"
+			in.Repository, in.Into = bare.at(from).dir, "feature"
 			if from == "shop.git" {
-				if _, err := bare.merge(in); err == nil || !strings.Contains(err.Error(), "feature is checked out at "+bare.in("linked").dir) {
+				if _, err := bare.merge(in); err == nil || !strings.Contains(err.Error(), "feature is checked out at "+bare.at("linked").dir) {
 					t.Errorf("a branch of the linked work tree: %v", err)
 				}
 			}
@@ -140,7 +135,7 @@ func TestAWorkTreeThatCannotBeRead(t *testing.T) {
 	if err := os.Remove(head); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "release may be checked out at "+r.in("linked").dir) || !strings.Contains(err.Error(), head+" cannot be read") {
+	if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "release may be checked out at "+r.at("linked").dir) || !strings.Contains(err.Error(), head+" cannot be read") {
 		t.Errorf("error %v", err)
 	}
 	if err := os.WriteFile(head, []byte("ref: refs/heads/other\n"), 0o644); err != nil {
