@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -106,55 +105,14 @@ func shallow(common string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// writeRefs writes the references into one file, as git-pack-refs does.
+// writeRefs writes the user's branches and tags into one file, as git-pack-refs does, and the branch into a file of its
+// own, which git believes before the list.
 func (r Repository) writeRefs(ctx context.Context, dir string) error {
-	packed := filepath.Join(dir, "packed-refs")
-	var refs []git.Ref
 	if r.Refs {
-		var ok bool
-		if refs, ok = git.ReadRefs(r.Common, "refs/heads/", "refs/remotes/", "refs/tags/"); !ok {
-			return errors.Join(r.askForRefs(ctx, packed), r.writeBranch(dir))
+		if err := r.packRefs(ctx, filepath.Join(dir, "packed-refs")); err != nil {
+			return err
 		}
 	}
-	if r.Branch != "" {
-		own := git.Ref{Name: r.Branch, ID: r.Commit}
-		at, found := slices.BinarySearchFunc(refs, own, func(a, b git.Ref) int { return strings.Compare(a.Name, b.Name) })
-		if !found {
-			refs = slices.Insert(refs, at, own)
-		}
-		refs[at] = own
-	}
-	if len(refs) == 0 {
-		return nil
-	}
-	var text strings.Builder
-	text.WriteString(packedHeader)
-	for _, ref := range refs {
-		fmt.Fprintf(&text, "%s %s\n", ref.ID, ref.Name)
-	}
-	return writeNew(packed, text.String())
-}
-
-// packedHeader begins a file of references in the order of their names.
-const packedHeader = "# pack-refs with: sorted \n"
-
-// askForRefs writes the references that git lists, for a repository whose files git alone can judge.
-func (r Repository) askForRefs(ctx context.Context, packed string) error {
-	f, err := os.OpenFile(packed, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = f.WriteString(packedHeader); err == nil {
-		err = git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Command{
-			Args:   []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"},
-			Stdout: f,
-		})
-	}
-	return errors.Join(err, f.Close())
-}
-
-// writeBranch writes the branch into a file of its own, which git believes before the list.
-func (r Repository) writeBranch(dir string) error {
 	if r.Branch == "" {
 		return nil
 	}
@@ -163,4 +121,18 @@ func (r Repository) writeBranch(dir string) error {
 		return err
 	}
 	return writeNew(name, string(r.Commit)+"\n")
+}
+
+func (r Repository) packRefs(ctx context.Context, name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteString("# pack-refs with: sorted \n"); err == nil { // git-for-each-ref sorts by name
+		err = git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Command{
+			Args:   []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"},
+			Stdout: f,
+		})
+	}
+	return errors.Join(err, f.Close())
 }

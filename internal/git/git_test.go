@@ -240,3 +240,34 @@ func FuzzParseTree(f *testing.F) {
 		}
 	})
 }
+
+// Files that are not what they say are not believed.
+func TestReadRefusesWrongObjects(t *testing.T) {
+	r := newRepo(t)
+	pack := git.NewPack(git.ID(run(t, r, "hash-object", "-t", "tree", "/dev/null")))
+	right, other := pack.Add(git.Blob, []byte("right")), pack.Add(git.Blob, []byte("other"))
+	if err := r.Store(t.Context(), pack); err != nil {
+		t.Fatal(err)
+	}
+	file := func(id git.ID) string { return filepath.Join(r.GitDir, "objects", string(id[:2]), string(id[2:])) }
+	for name, spoil := range map[string]func() error{
+		"another content": func() error { return os.Link(file(other), file(right)) },
+		"a link":          func() error { return os.Symlink("/etc/passwd", file(right)) },
+		"a cut":           func() error { return os.WriteFile(file(right), []byte{0x78, 1, 2}, 0o600) },
+		"nothing":         func() error { return os.WriteFile(file(right), nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := errors.Join(os.Remove(file(right)), spoil()); err != nil {
+				t.Fatal(err)
+			}
+			objects := git.NewObjects(r)
+			defer objects.Close()
+			if o, err := objects.Read(t.Context(), right, 1<<10); !errors.Is(err, git.ErrObject) {
+				t.Errorf("got %q, %v; want %v", o.Content, err, git.ErrObject)
+			}
+			if o, err := objects.Read(t.Context(), other, 1<<10); err != nil || string(o.Content) != "other" {
+				t.Errorf("then got %q, %v; want %q", o.Content, err, "other")
+			}
+		})
+	}
+}

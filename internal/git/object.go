@@ -10,8 +10,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"io"
-	"sync"
 )
 
 // ID is a full object id in lower-case hexadecimal: 40 digits in a SHA-1
@@ -124,39 +122,14 @@ func (o newObject) writeEntry(out *bytes.Buffer) {
 		b = byte(size & 0x7f)
 	}
 	out.WriteByte(b)
-	compress(out, o.content) // a buffer takes everything
-}
-
-// compressors are costly to make: each has tables of more than half a megabyte.
-var compressors = sync.Pool{New: func() any {
-	z, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // the level is a valid one
-	return z
-}}
-
-// compress writes the parts to out as one compressed stream.
-func compress(out io.Writer, parts ...[]byte) error {
-	z := compressors.Get().(*zlib.Writer)
-	defer compressors.Put(z)
-	z.Reset(out)
-	for _, part := range parts {
-		if _, err := z.Write(part); err != nil {
-			return err
-		}
-	}
-	return z.Close()
+	z, _ := zlib.NewWriterLevel(out, zlib.BestSpeed) // the level is valid
+	z.Write(o.content)                               // a buffer takes everything
+	z.Close()
 }
 
 // Store writes the objects of p as loose objects, and returns when they are on disk. Storing them again is a
-// no-op, and a kill half-way leaves only unreferenced objects. Where the repository asks for something that only git
-// knows, such as permissions for a group, git writes them. Git does so without --strict, because --strict would also
-// check, and refuse, the content of old objects that the new ones refer to.
+// no-op, and a kill half-way leaves only unreferenced objects. Git unpacks them without --strict, because --strict would
+// also check, and refuse, the content of old objects that the new ones refer to.
 func (r Repo) Store(ctx context.Context, p *Pack) error {
-	if r.storesPlainly() && r.storeLoose(p) == nil {
-		return nil
-	}
-	return r.unpack(ctx, p)
-}
-
-func (r Repo) unpack(ctx context.Context, p *Pack) error {
 	return r.Do(ctx, Command{Args: []string{"unpack-objects", "-q"}, Stdin: bytes.NewReader(p.bytes())})
 }

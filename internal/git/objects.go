@@ -2,7 +2,6 @@ package git
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,20 +19,17 @@ type Object struct {
 	Content []byte // its first bytes, as many as were asked for
 }
 
-// Objects reads objects by id. It reads the files of the repository itself, and asks one git for what it does not
-// find or understand there. That git starts when it is first needed, and answers until Close. Objects is safe for
-// concurrent use.
+// Objects reads objects by id, from one git that starts when it is first needed, and answers until Close. Objects is
+// safe for concurrent use.
 type Objects struct {
 	repo Repo
 
-	mu    sync.Mutex
-	files *objectFiles // nil: not open
-	never bool         // the files are not read here
-	git   *reader      // nil: none runs
+	mu  sync.Mutex
+	git *reader // nil: none runs
 }
 
-// NewObjects returns a reader of the objects of r. It opens nothing and starts no git yet.
-func NewObjects(r Repo) *Objects { return &Objects{repo: r, never: r.GitDir == ""} }
+// NewObjects returns a reader of the objects of r. It starts no git yet.
+func NewObjects(r Repo) *Objects { return &Objects{repo: r} }
 
 // Read reads the first limit bytes of an object. The error matches ErrObject when
 // the repository does not have it, or has another content under its id. The end of ctx ends the read.
@@ -46,12 +42,6 @@ func (o *Objects) Read(ctx context.Context, id ID, limit int64) (Object, error) 
 	if err := ctx.Err(); err != nil {
 		return Object{}, fmt.Errorf("object %s: %w", id, context.Cause(ctx))
 	}
-	if object, err := o.readFiles(id); err == nil {
-		if limit < object.Size {
-			object.Content = bytes.Clone(object.Content[:max(0, limit)]) // and not the rest of it
-		}
-		return object, nil
-	}
 	object, err := o.ask(ctx, id, limit)
 	if err == nil && object.Size <= limit && Identify(id, object.Kind, object.Content) != id {
 		err = fmt.Errorf("%w: its content has another id", ErrObject)
@@ -60,21 +50,6 @@ func (o *Objects) Read(ctx context.Context, id ID, limit int64) (Object, error) 
 		return Object{}, fmt.Errorf("object %s: %w", id, err)
 	}
 	return object, nil
-}
-
-// readFiles reads a whole object from the repository's files.
-func (o *Objects) readFiles(id ID) (Object, error) {
-	if o.never {
-		return Object{}, errUnusual
-	}
-	if o.files == nil {
-		var err error
-		if o.files, err = openObjects(o.repo.objectsDir()); err != nil {
-			o.never = true
-			return Object{}, err
-		}
-	}
-	return o.files.read(id)
 }
 
 // ask reads an object through git.
@@ -100,14 +75,10 @@ func (o *Objects) ask(ctx context.Context, id ID, limit int64) (Object, error) {
 	return object, err
 }
 
-// Close closes the files, and ends the git that answers, if one runs. Reading again opens and starts them again.
+// Close ends the git that answers, if one runs. Reading again starts another.
 func (o *Objects) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.files != nil {
-		_ = o.files.close() // they were only read
-		o.files = nil
-	}
 	if o.git == nil {
 		return nil
 	}

@@ -1,10 +1,7 @@
 package git
 
 import (
-	"cmp"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,91 +34,30 @@ func RemoveAll(root *os.Root, name string) error {
 	if unknown != nil || !info.IsDir() {
 		return err
 	}
-	// Some directory is closed, or the tree is deeper than a process can have files open: os.Root holds one for each
-	// level.
-	err = emptyTree(root, name, info)
-	last := root.Remove(name)
-	if last == nil || errors.Is(last, fs.ErrNotExist) {
-		return nil
-	}
-	return cmp.Or(err, last)
+	openDirs(root, name, info)
+	return root.RemoveAll(name)
 }
 
-// emptyTree removes all within the directory at name. The error is the first of those that it met.
-func emptyTree(root *os.Root, name string, info fs.FileInfo) error {
-	_ = root.Chmod(name, 0o700) // else the next step fails
-	top, err := root.OpenRoot(name)
+// openDirs gives the owner all rights on a directory and on the directories below it.
+func openDirs(parent *os.Root, name string, seen fs.FileInfo) {
+	_ = parent.Chmod(name, 0o700) // else the next step fails
+	dir, err := parent.OpenRoot(name)
 	if err != nil {
-		return err
-	}
-	defer top.Close()
-	if opened, err := top.Stat("."); err != nil || !os.SameFile(opened, info) {
-		return fmt.Errorf("remove %s: another file has taken its name: try again", name)
-	}
-	e := emptying{top: top, fresh: ".removed-" + rand.Text(), pending: []string{"."}}
-	for len(e.pending) > 0 {
-		dir := e.pending[len(e.pending)-1]
-		e.pending = e.pending[:len(e.pending)-1]
-		e.emptyDir(dir)
-	}
-	return e.err
-}
-
-// emptying removes a tree by moving the directories within a directory to the top, under fresh names. So no path has
-// more than two names, and few files are open at a time.
-type emptying struct {
-	top     *os.Root
-	fresh   string   // begins the names of directories that were moved
-	moved   int      // directories
-	pending []string // directories at the top that are left to empty, and the top itself
-	err     error    // first error
-}
-
-// emptyDir removes the files of a directory at the top, moves the directories, and removes it.
-func (e *emptying) emptyDir(dir string) {
-	_ = e.top.Chmod(dir, 0o700) // else the next step fails
-	entries, err := e.readDir(dir)
-	e.keepError(err)
-	for _, entry := range entries {
-		name := filepath.Join(dir, entry.Name())
-		err := e.top.Remove(name)
-		switch {
-		case err == nil || !entry.IsDir():
-			e.keepError(err)
-		case dir == ".":
-			e.pending = append(e.pending, name)
-		default:
-			e.moveDir(name)
-		}
-	}
-	if dir != "." {
-		e.keepError(e.top.Remove(dir))
-	}
-}
-
-func (e *emptying) readDir(dir string) ([]fs.DirEntry, error) {
-	f, err := e.top.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
-}
-
-// moveDir moves a directory to the top.
-func (e *emptying) moveDir(name string) {
-	_ = e.top.Chmod(name, 0o700) // only a directory that can be written can be moved to another
-	e.moved++
-	fresh := fmt.Sprintf("%s-%d", e.fresh, e.moved)
-	if err := e.top.Rename(name, fresh); err != nil {
-		e.keepError(err)
 		return
 	}
-	e.pending = append(e.pending, fresh)
-}
-
-func (e *emptying) keepError(err error) {
-	if e.err == nil && !errors.Is(err, fs.ErrNotExist) {
-		e.err = err
+	defer dir.Close()
+	if opened, err := dir.Stat("."); err != nil || !os.SameFile(opened, seen) { // a link has taken its name
+		return
+	}
+	f, err := dir.Open(".")
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(-1)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.IsDir() {
+			openDirs(dir, e.Name(), info)
+		}
 	}
 }

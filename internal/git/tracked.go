@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,64 +18,28 @@ func Tracked(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	around, base := filepath.Split(abs)
-	name, err := findTracked(ctx, around, func(name string) bool {
-		first, _, _ := strings.Cut(name, "/")
-		return strings.EqualFold(first, base)
-	})
+	name, err := firstTracked(ctx, around, "--no-literal-pathspecs", "--noglob-pathspecs", "--icase-pathspecs", "ls-files", "-z", "./"+base)
 	if name != "" || err != nil {
 		return name, err
 	}
-	// The directory can be a work tree itself, or a link into one.
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return "", err
-	}
-	name, err = findTracked(ctx, real, func(string) bool { return true })
-	if name != "" {
+	if name, err = firstTracked(ctx, abs, "ls-files", "-z"); name != "" { // the directory is a work tree, or a link into one
 		name = filepath.Join(base, name)
 	}
 	return name, err
 }
 
-// findTracked returns the first name in the index, below a directory and relative to it, that matches. It returns
-// "" where no work tree is.
-func findTracked(ctx context.Context, dir string, match func(name string) bool) (string, error) {
-	r := Repo{Dir: dir}
-	inside, err := r.Run(ctx, "rev-parse", "--is-inside-work-tree")
+// firstTracked returns the first name that git lists in a directory. It returns "" where no work tree is.
+func firstTracked(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := Repo{Dir: dir}.Run(ctx, args...)
+	name, _, listed := strings.Cut(string(out), "\x00")
+	failed, _ := errors.AsType[*Error](err)
 	switch {
-	case errors.Is(err, ErrNotRepository), err == nil && string(bytes.TrimSpace(inside)) != "true":
+	case listed: // and perhaps more than is read
+		return name, nil
+	case errors.Is(err, ErrNotRepository), failed != nil && strings.Contains(failed.Stderr, "must be run in a work tree"):
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("does git track anything in %s: %w", dir, err)
 	}
-	names := matcher{match: match}
-	if err := r.Do(ctx, Command{Args: []string{"ls-files", "-z"}, Stdout: &names}); err != nil && names.found == "" {
-		return "", fmt.Errorf("does git track anything in %s: %w", dir, err)
-	}
-	return names.found, nil
-}
-
-// matcher looks for a name among names that end in a zero byte.
-type matcher struct {
-	match func(name string) bool
-	rest  []byte // the beginning of a name
-	found string
-}
-
-// errFound ends the output after the first match.
-var errFound = errors.New("found")
-
-func (m *matcher) Write(p []byte) (int, error) {
-	m.rest = append(m.rest, p...)
-	for {
-		name, rest, whole := bytes.Cut(m.rest, []byte{0})
-		if !whole {
-			return len(p), nil
-		}
-		if m.match(string(name)) {
-			m.found = string(name)
-			return len(p), errFound
-		}
-		m.rest = rest
-	}
+	return "", nil
 }

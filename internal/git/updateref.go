@@ -6,12 +6,25 @@ import (
 	"strings"
 )
 
-// UpdateRef makes the move through git.
+// Ref is a reference and the object that it leads to.
+type Ref struct {
+	Name string // the full name, such as refs/heads/main
+	ID   ID
+}
+
+// RefMove is the move of a reference from one object to another.
+type RefMove struct {
+	Name     string // the full name of the reference
+	Old, New ID     // Old is zero for a reference that does not exist
+	Message  string // of the log
+}
+
+// UpdateRef moves a reference itself, if it is at m.Old.
 func (r Repo) UpdateRef(ctx context.Context, m RefMove) error {
 	return r.runUnhooked(ctx, "update-ref", "--no-deref", "-m", m.Message, m.Name, string(m.New), string(m.Old))
 }
 
-// DeleteRef deletes the reference itself through git, if its object is ref.ID.
+// DeleteRef deletes the reference itself, if its object is ref.ID.
 func (r Repo) DeleteRef(ctx context.Context, ref Ref) error {
 	return r.runUnhooked(ctx, "update-ref", "--no-deref", "-d", ref.Name, string(ref.ID))
 }

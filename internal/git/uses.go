@@ -110,12 +110,12 @@ func FindUses(common string) []Use {
 	}
 	defer root.Close()
 	uses := treeUses(root, ".", mainTree(common))
-	entries, err := listNames(root, "worktrees")
-	if err != nil {
+	entries, err := fs.ReadDir(root.FS(), "worktrees")
+	if err != nil && !isMissing(err) {
 		return append(uses, Use{Task: Unread, Tree: mainTree(common), File: filepath.Join(common, "worktrees")})
 	}
 	for _, entry := range entries {
-		dir := path.Join("worktrees", entry)
+		dir := path.Join("worktrees", entry.Name())
 		if tree, listed := linkedTree(root, dir); listed {
 			uses = append(uses, treeUses(root, dir, tree)...)
 		}
@@ -130,14 +130,14 @@ func mainTree(common string) string { return strings.TrimSuffix(common, "/.git")
 // list as one.
 func linkedTree(root *os.Root, dir string) (tree string, listed bool) {
 	own := filepath.Join(root.Name(), dir)
-	text, err := readPlain(root, path.Join(dir, "gitdir"), maxRefFile)
+	text, err := readPlain(root, path.Join(dir, "gitdir"))
 	if isMissing(err) {
 		return "", false
 	}
 	if err != nil {
 		return own, true
 	}
-	file := strings.TrimSuffix(string(text), "\n")
+	file := strings.TrimSuffix(text, "\n")
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(own, file)
 	}
@@ -148,30 +148,47 @@ func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// maxUseFile bounds a file that tells of uses.
+const maxUseFile = 1 << 20
+
+var errUnusual = errors.New("not a file as git writes it")
+
+// readPlain reads a regular file of a git directory. It follows no link at its end, and waits for no pipe.
+func readPlain(root *os.Root, name string) (string, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxUseFile {
+		return "", errUnusual
+	}
+	text, err := root.ReadFile(name)
+	return string(text), err
+}
+
 // treeUses returns the uses by the work tree that has its git directory at dir.
 func treeUses(root *os.Root, dir, tree string) (uses []Use) {
 	add := func(ref string, task Task, name string) {
 		uses = append(uses, Use{Ref: ref, Task: task, Tree: tree, File: filepath.Join(root.Name(), dir, name)})
 	}
-	value, ok := readHead(root, path.Join(dir, "HEAD"))
-	if target, symbolic := strings.CutPrefix(value, symbolicRef); symbolic {
-		add(target, CheckedOut, "HEAD")
-	}
-	if !ok {
+	text, err := readPlain(root, path.Join(dir, "HEAD"))
+	head := strings.TrimSpace(text)
+	target, symbolic := strings.CutPrefix(head, "ref:")
+	switch {
+	case err == nil && symbolic:
+		add(strings.TrimSpace(target), CheckedOut, "HEAD")
+	case err != nil || !ID(head).Valid():
 		add("", Unread, "HEAD")
 	}
 	for _, f := range useFiles {
-		text, err := readPlain(root, path.Join(dir, f.name), maxUseFile)
-		switch {
-		case isMissing(err):
-			continue
-		case err != nil:
+		text, err := readPlain(root, path.Join(dir, f.name))
+		if err != nil && !isMissing(err) {
 			add("", Unread, f.name)
 		}
 		i := 0
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(text) {
 			name := branches + strings.TrimPrefix(strings.TrimSuffix(line, "\n"), branches)
-			if i%3 == 0 && isRefName(name) { // git says "detached HEAD" for none
+			if i%3 == 0 && !strings.Contains(name, " ") { // git says "detached HEAD" for none
 				add(name, f.task, f.name)
 			}
 			i++

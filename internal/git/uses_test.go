@@ -10,7 +10,9 @@ import (
 )
 
 func TestFindUses(t *testing.T) {
-	r, ids := refRepo(t, "-b", "main")
+	r := newRepo(t, "-b", "main")
+	first := run(t, r, "commit-tree", "-m", "first", run(t, r, "write-tree"))
+	ids := []string{first, run(t, r, "commit-tree", "-m", "second", "-p", first, run(t, r, "write-tree"))}
 	run(t, r, "update-ref", "refs/heads/main", ids[0])
 	run(t, r, "update-ref", "refs/heads/other", ids[0])
 	check := func(want ...string) {
@@ -40,7 +42,7 @@ func TestFindUses(t *testing.T) {
 	run(t, r, "worktree", "add", "-q", "--detach", filepath.Join(t.TempDir(), "more"))
 	run(t, r, "update-ref", "--no-deref", "HEAD", ids[1])
 	check("checked out refs/heads/other")
-	write("worktrees/tree/HEAD", "ref: refs/heads/other") // git reads it without a line feed, too
+	write("worktrees/tree/HEAD", "ref:  refs/heads/other") // git needs neither one blank nor a line feed
 	write("worktrees/more/HEAD", ids[0])
 	check("checked out refs/heads/other")
 	write("rebase-merge/head-name", "refs/heads/main\n")

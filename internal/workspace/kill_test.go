@@ -118,7 +118,7 @@ var points = []string{
 	"workspace.before-create-branch", "workspace.after-create-branch",
 	"workspace.before-sync", "workspace.mid-sync", "workspace.before-repository", "workspace.mid-repository", "workspace.after-sync",
 	"workspace.before-objects", "workspace.after-objects",
-	"workspace.before-update-ref", "workspace.ref-locked", "workspace.ref-logged", "workspace.after-update-ref",
+	"workspace.before-update-ref", "workspace.after-update-ref",
 	"workspace.before-clear", "workspace.after-clear", "workspace.before-remove", "workspace.mid-erase", "workspace.after-remove",
 }
 

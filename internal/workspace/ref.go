@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -63,16 +62,18 @@ func (s standing) inWords() string {
 }
 
 // readStanding reads the state of the branch's name, without following it.
-func (w *Workspace) readStanding(ctx context.Context) (standing, error) {
-	odd, err := w.oddFile()
-	if err != nil || odd != "" { // git would follow a link, and wait for a pipe's writer
-		return standing{odd: odd}, err
+func (w *Workspace) readStanding(ctx context.Context) (at standing, err error) {
+	fi, err := os.Lstat(w.branchFile(""))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+	case err != nil:
+		return at, err
+	case fi.Mode()&fs.ModeSymlink != 0: // git would follow it
+		return standing{odd: "a symbolic link"}, nil
+	case !fi.Mode().IsRegular() && !fi.IsDir(): // git would wait for the writer of a pipe
+		return standing{odd: "a special file"}, nil
 	}
-	if at, ok := w.readPlainStanding(); ok {
-		return at, nil
-	}
-	at, err := w.listNamed(ctx)
-	if err != nil || at.commit != "" {
+	if at, err = w.listRefs(ctx); err != nil || at.commit != "" || fi == nil || fi.IsDir() {
 		return at, err
 	}
 	out, err := w.repo.Run(ctx, "symbolic-ref", "-q", w.ref) // for-each-ref does not list one that leads nowhere
@@ -82,62 +83,21 @@ func (w *Workspace) readStanding(ctx context.Context) (standing, error) {
 	return at, err
 }
 
-// readPlainStanding reads the standing without a git. It returns false unless the name is a branch of its own or
-// free, no work tree uses it, and nothing is replaced: git tells everything else.
-func (w *Workspace) readPlainStanding() (at standing, ok bool) {
-	inUse := func(u git.Use) bool { return u.Ref == w.ref || u.Ref == "" }
-	if slices.ContainsFunc(git.FindUses(w.repo.GitDir), inUse) {
-		return at, false
-	}
-	refs, ok := git.ReadRefs(w.repo.GitDir, w.ref, path.Dir(w.ref), w.ref+"/", replacements) // not what it may be another name of
-	if !ok || len(refs) > 1 || len(refs) == 1 && refs[0].Name != w.ref {
-		return at, false
-	}
-	if len(refs) == 1 {
-		at.commit = run.Commit(refs[0].ID)
-	}
-	return at, true
-}
-
-// oddFile names a thing in the place of the branch's file that is neither a regular file nor a
-// directory. It returns the empty string when there is none.
-func (w *Workspace) oddFile() (string, error) {
-	fi, err := os.Lstat(w.branchFile(""))
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		return "", nil
-	case err != nil:
-		return "", err
-	case fi.Mode()&fs.ModeSymlink != 0:
-		return "a symbolic link", nil
-	case fi.Mode().IsRegular() || fi.IsDir():
-		return "", nil
-	}
-	return "a special file", nil
-}
-
 // branchFile returns the path of the branch's file, or of the file beside it that has the suffix.
 func (w *Workspace) branchFile(suffix string) string {
 	return filepath.Join(w.repo.GitDir, filepath.FromSlash(w.ref)+suffix)
 }
 
-// listNamed returns the references that git lists under the branch's name.
-func (w *Workspace) listNamed(ctx context.Context) (at standing, err error) {
-	if err := w.addRefs(ctx, &at, w.ref, replacements); err != nil || at.commit != "" || len(at.blocking) > 0 {
-		return at, err
-	}
-	return at, w.addRefs(ctx, &at, "--count=1", path.Dir(w.ref))
-}
-
 // replacements is the prefix of the references by which git shows one object in place of another.
 const replacements = "refs/replace/"
 
-// addRefs adds to at the references that git lists for the patterns.
-func (w *Workspace) addRefs(ctx context.Context, at *standing, patterns ...string) error {
-	const format = "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)"
-	out, err := w.repo.Run(ctx, append([]string{"for-each-ref", format}, patterns...)...)
+// listRefs returns the standing as far as git's list of references tells it.
+func (w *Workspace) listRefs(ctx context.Context) (at standing, err error) {
+	parent := path.Dir(w.ref)
+	alone := parent[:len(parent)-1] + `\` + parent[len(parent)-1:] // as a pattern, it does not match the names below it
+	out, err := w.repo.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)", w.ref, replacements, alone)
 	if err != nil {
-		return err
+		return at, err
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
@@ -150,11 +110,11 @@ func (w *Workspace) addRefs(ctx context.Context, at *standing, patterns ...strin
 			at.commit, at.to, at.worktree = run.Commit(r.id), f[2], f[3]
 		case strings.HasPrefix(r.name, replacements):
 			at.replaced = append(at.replaced, r)
-		case r.name == path.Dir(w.ref) || strings.HasPrefix(r.name, w.ref+"/"):
+		case r.name == parent || strings.HasPrefix(r.name, w.ref+"/"):
 			at.blocking = append(at.blocking, r)
 		}
 	}
-	return nil
+	return at, nil
 }
 
 func zeroCommit(like run.Commit) run.Commit { return run.Commit(git.ID(like).Zero()) }
@@ -197,13 +157,9 @@ func (w *Workspace) updateRef(ctx context.Context, held *os.File, old, new run.C
 			return err
 		}
 	}
-	move := git.RefMove{Name: w.ref, Old: git.ID(old), New: git.ID(new), Message: "ratchet"}
-	if w.repo.MoveRef(w.objects, move) {
-		return nil
-	}
 	repo := w.repo
 	repo.Keep = held
-	return repo.UpdateRef(ctx, move)
+	return repo.UpdateRef(ctx, git.RefMove{Name: w.ref, Old: git.ID(old), New: git.ID(new), Message: "ratchet"})
 }
 
 // staleRefLock is the age from which a lock on the run's branch counts as abandoned. The

@@ -51,12 +51,6 @@ func (w *Workspace) listFiles(ctx context.Context, commit run.Commit) ([]File, e
 		return nil, fmt.Errorf("list files of %s: %w", commit, err)
 	}
 	var files []File
-	if listed, ok := w.objects.ListFiles(at.ID); ok {
-		for _, f := range listed {
-			files = append(files, File{Path: f.Path, Mode: f.Mode.Perm(), Size: f.Size})
-		}
-		return files, nil
-	}
 	err = w.eachRecord(ctx, func(record string) error {
 		meta, name, _ := strings.Cut(record, "\t")
 		fields := strings.Fields(meta) // mode, kind, id, size
