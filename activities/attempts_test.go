@@ -1,14 +1,9 @@
 package activities_test
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/failure"
@@ -103,38 +98,18 @@ func TestUsageOfAFailedCallIsKept(t *testing.T) {
 	}
 }
 
-// A patch is planned on git's objects. One that does not fit a file as a checkout has it ends the check of its attempt.
-func TestAPatchThatNoCheckoutTakesIsNotTriedForEver(t *testing.T) {
+// A patch is planned on git's objects, and checked as a checkout has it.
+func TestAnAttemptIsCheckedAsACheckoutHasIt(t *testing.T) {
 	s := newFixture(t)
 	s.write(".gitattributes", "log.txt text working-tree-encoding=UTF-16LE\n")
 	s.git("add", ".gitattributes")
 	s.git("commit", "-q", "-m", "attributes")
 	s.base = run.Commit(s.git("rev-parse", "HEAD"))
 	s.prepare()
-	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Candidate: 1, Number: 1}
+	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base,
+		Commands: []string{`test "$(wc -c <log.txt)" -eq 16 && test -z "$(git status --porcelain)"`}, Timeout: time.Minute}, Candidate: 1, Number: 1}
 	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
-	err := fail(s, s.acts.Try, try)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() {
-		t.Errorf("got %v", err)
-	}
-}
-
-// A commit can have the directory in which a write to a directory is noted. Its tree is never free of it.
-func TestACommitWithAJournalIsNotTriedForEver(t *testing.T) {
-	s := newFixture(t)
-	if err := os.Mkdir(filepath.Join(s.repo, ".ratchet-patch"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	s.write(".ratchet-patch/placed", "{}")
-	s.git("add", ".ratchet-patch")
-	s.git("commit", "-q", "-m", "journal")
-	s.base = run.Commit(s.git("rev-parse", "HEAD"))
-	s.prepare()
-	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Candidate: 1, Number: 1}
-	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
-	err := fail(s, s.acts.Try, try)
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok || !app.NonRetryable() || app.Type() != activities.RepositoryError || !strings.Contains(app.Message(), "remove it") {
-		t.Errorf("got %v", err)
+	if j := must[activities.Judgement](s, s.acts.Try, try); j.Verdict != run.Pass {
+		t.Errorf("got %s of %q, want %s", j.Verdict, j.Reasons, run.Pass)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/box"
@@ -237,7 +237,7 @@ func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(report
 	return out, err
 }
 
-// plantCandidate makes the tree of a candidate: the commit, and on it the patch.
+// plantCandidate makes the tree of a candidate: a commit of the patch that is on no branch.
 func (a *Activities) plantCandidate(ctx context.Context, tree *scratch.Scratch, in TryInput) error {
 	diff, err := a.patchBytes(ctx, in.Header, in.Patch, in.Raw, in.Commit)
 	if lost, ok := errors.AsType[*lostPatch](err); ok {
@@ -246,25 +246,25 @@ func (a *Activities) plantCandidate(ctx context.Context, tree *scratch.Scratch, 
 	if err != nil {
 		return err
 	}
-	if err := tree.Make(ctx, in.Commit); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(tree.WorkDir())
+	w, release, err := a.workspaces.use(ctx, in.Header)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	change, err := patch.Plan(patch.DirTree(root), diff, rendered)
-	if refusal, ok := errors.AsType[*patch.Refusal](err); ok { // git writes the files as a checkout has them, such as in UTF-16
+	defer release()
+	change, err := patch.Plan(w.Tree(ctx, in.Commit), diff, rendered)
+	if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
 		return report.Permanent(string(refusal.Kind), refusal)
-	}
-	if errors.Is(err, patch.ErrInterrupted) { // the tree was just made, so the commit itself has a journal
-		return report.Permanent(RepositoryError, fmt.Errorf("commit %.12s has the directory .ratchet-patch, which a patch needs while it is written: remove it from the repository", in.Commit))
 	}
 	if err != nil {
 		return fmt.Errorf("plan %s: %w", in.Patch.Name, err)
 	}
-	return patch.WriteChange(root, change)
+	commit, err := w.Store(ctx, workspace.CommitInput{
+		Base: in.Commit, Change: change, Message: fmt.Sprintf("Attempt %d", in.Candidate), Time: time.Now(),
+	})
+	if err != nil {
+		return err
+	}
+	return tree.Make(ctx, commit)
 }
 
 // mentionedFiles returns the files of the commit that failing checks mention.

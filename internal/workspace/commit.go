@@ -53,6 +53,19 @@ func (w *Workspace) Commit(ctx context.Context, in CommitInput) (run.Commit, *ru
 	return commit, found, nil
 }
 
+// Store makes the commit on no branch, and returns it. Once no branch needs its objects, git collects them as garbage.
+func (w *Workspace) Store(ctx context.Context, in CommitInput) (run.Commit, error) {
+	pack := git.NewPack(git.ID(in.Base))
+	planned, err := w.packCommit(ctx, pack, in)
+	if err == nil {
+		err = w.repo.Store(ctx, pack)
+	}
+	if err != nil {
+		return "", fmt.Errorf("commit on %s: %w", in.Base, err)
+	}
+	return planned.id, nil
+}
+
 // planned is a commit that is not on the branch yet.
 type planned struct {
 	id   run.Commit
