@@ -21,8 +21,9 @@ func (c *cli) patchCommand() *cobra.Command {
 		Use:   "patch --repo DIR",
 		Short: "Apply a raw answer to a directory, as a run would",
 		Long: `Reads what a model answered on standard input, finds its PATCH, ASK or NOOP, and
-applies a patch to DIR: all of it or nothing. Prints one JSON report. Exit code 1
-is a refusal.`,
+applies a patch to DIR, file by file. A patch that is refused changes nothing.
+If the command is killed, some files may be written: git diff shows them. Prints
+one JSON report. Exit code 1 is a refusal.`,
 		Example: "  starter patch --repo . --check < answer.md\n  starter patch --repo . < answer.md | jq .files",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(context.Context, []string) error {

@@ -1,25 +1,20 @@
 package patch
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // DirTree returns the tree of the plain directory at root. It reads files through root and never through a
-// symbolic link. A directory that has a .git of its own counts as a submodule. Every call fails with
-// ErrInterrupted while a WriteChange is under way or after one was interrupted.
+// symbolic link. A directory that has a .git of its own counts as a submodule.
 func DirTree(root *os.Root) Tree { return dirTree{root} }
-
-// ErrInterrupted says that a change is being written to the directory, or that a write was interrupted and
-// Recover has to undo it.
-var ErrInterrupted = errors.New("a patch is being applied here, or applying one was interrupted")
 
 // maxRead bounds the bytes read of one file. Limits bound them further.
 const maxRead = 256 << 20
@@ -27,9 +22,6 @@ const maxRead = 256 << 20
 type dirTree struct{ root *os.Root }
 
 func (d dirTree) Lookup(name string) (File, error) {
-	if err := d.checkQuiet(); err != nil {
-		return File{}, err
-	}
 	parent, err := openSubdir(d.root, path.Dir(name))
 	if err != nil {
 		return File{}, err
@@ -43,9 +35,6 @@ func (d dirTree) Lookup(name string) (File, error) {
 }
 
 func (d dirTree) Names(name string) ([]string, error) {
-	if err := d.checkQuiet(); err != nil {
-		return nil, err
-	}
 	r, err := openSubdir(d.root, name)
 	if err != nil {
 		return nil, err
@@ -57,14 +46,6 @@ func (d dirTree) Names(name string) ([]string, error) {
 	}
 	defer f.Close()
 	return f.Readdirnames(-1)
-}
-
-// checkQuiet returns ErrInterrupted if the directory has a journal.
-func (d dirTree) checkQuiet() error {
-	if _, err := d.root.Lstat(journalDir); err == nil {
-		return ErrInterrupted
-	}
-	return nil
 }
 
 // modeFor returns the mode of a file: executable if its owner may execute it.
@@ -147,7 +128,7 @@ func readRegular(parent *os.Root, full string) ([]byte, fs.FileInfo, error) {
 	if !seen.Mode().IsRegular() {
 		return nil, nil, &EntryError{full, entryOf(seen, Parent)}
 	}
-	f, err := parent.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, err := parent.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO may have taken the place
 	if err != nil {
 		return nil, nil, err
 	}

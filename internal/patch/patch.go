@@ -2,7 +2,7 @@
 // why it does not. It reads leniently and places strictly: wrong counts, wrong line numbers, lost spaces
 // and foreign line ends are repaired and reported. It refuses everything whose meaning is not certain, and
 // everything hostile. Plan decides and writes nothing; WriteChange puts a decided change into a directory,
-// all of it or none.
+// file by file.
 package patch
 
 // Change is the effect of a diff on a tree: the decided bytes, not the model's text.

@@ -47,7 +47,7 @@ type ReportError struct {
 }
 
 // CodeIO is the code of an error that the answer did not cause: the tree could not be read or written.
-// Nothing has changed then either.
+// The message says so where some files may have changed.
 const CodeIO = "io"
 
 // CheckAnswer reports what applying a raw answer to t would do. It writes nothing. finish is the
@@ -57,12 +57,8 @@ func CheckAnswer(t Tree, raw []byte, finish string, l Limits) Report {
 	return r
 }
 
-// ApplyAnswer applies a raw answer to the directory at root and reports the result. It first recovers from
-// an interrupted ApplyAnswer.
+// ApplyAnswer applies a raw answer to the directory at root, as WriteChange does, and reports the result.
 func ApplyAnswer(root *os.Root, raw []byte, finish string, l Limits) Report {
-	if err := Recover(root); err != nil {
-		return refusedReport(err)
-	}
 	r, c := planAnswer(DirTree(root), raw, finish, l)
 	if c == nil {
 		return r

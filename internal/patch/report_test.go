@@ -72,29 +72,6 @@ func TestApplyTwiceIsRefused(t *testing.T) {
 	}
 }
 
-func TestApplyPutsRightWhatWasInterrupted(t *testing.T) {
-	dir := t.TempDir()
-	lay(t, dir, map[string]string{"x.txt": "a\nb\n"})
-	root := open(t, dir)
-	c := plan(t, patch.DirTree(root), swap)
-	steps := 0
-	_ = patch.WriteFaulty(root, c, func(step, _ string) error {
-		if steps++; step == "sync directory" || step == "undo" {
-			return os.ErrPermission // as if the process had ended
-		}
-		return nil
-	})
-	if r := patch.CheckAnswer(patch.DirTree(root), []byte(swap), "stop", patch.Limits{}); r.Error == nil || r.Error.Code != patch.CodeIO {
-		t.Errorf("a half-made change was not noticed: %+v", r)
-	}
-	if r := patch.ApplyAnswer(root, []byte(swap), "stop", patch.Limits{}); r.Result != patch.Applied {
-		t.Errorf("%+v", r.Error)
-	}
-	want := t.TempDir()
-	lay(t, want, map[string]string{"x.txt": "a\nB\n"})
-	samePicture(t, picture(t, dir), picture(t, want))
-}
-
 func TestReportIsSafeOnATerminal(t *testing.T) {
 	raw := "--- /dev/null\n+++ b/x.txt\n@@ -0,0 +1,1 @@\n+\u202a\u2066\u061c\u200f\u200b\u2060\ufeff\u00ad\u180e\u2028\u2029\u0085\u009b\u007f\u001b\u0007\u0008\U000e0041 <&>\n"
 	r := patch.CheckAnswer(memory{}, []byte(raw), "stop", patch.Limits{})

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,21 +148,24 @@ func TestFilesAndDirectoriesSwapAsGitSwapsThem(t *testing.T) {
 	}
 }
 
-// TestADirectoryThatIsNotAsPlannedStays puts something into a directory between plan
-// and write that the plan knows nothing of.
+// TestADirectoryThatIsNotAsPlannedStays puts something into a directory between plan and write that the plan knows
+// nothing of.
 func TestADirectoryThatIsNotAsPlannedStays(t *testing.T) {
-	for name, meddle := range map[string]func(dir string) error{
-		"another file":        func(dir string) error { return os.WriteFile(filepath.Join(dir, "more"), []byte("mine"), 0o644) },
-		"an empty directory":  func(dir string) error { return os.Mkdir(filepath.Join(dir, "more"), 0o755) },
-		"a file that differs": func(dir string) error { return os.WriteFile(filepath.Join(dir, "b"), []byte("mine"), 0o644) },
-		"a file that is gone": func(dir string) error { return os.Remove(filepath.Join(dir, "b")) },
-		"a link for a file": func(dir string) error {
+	for name, tt := range map[string]struct {
+		meddle func(dir string) error
+		part   bool // only what the plan knows is deleted
+	}{
+		"another file":        {func(dir string) error { return os.WriteFile(filepath.Join(dir, "more"), []byte("mine"), 0o644) }, true},
+		"an empty directory":  {func(dir string) error { return os.Mkdir(filepath.Join(dir, "more"), 0o755) }, true},
+		"a file that differs": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "b"), []byte("mine"), 0o644) }, false},
+		"a file that is gone": {func(dir string) error { return os.Remove(filepath.Join(dir, "b")) }, false},
+		"a link for a file": {func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, "b")), os.Symlink("/etc/passwd", filepath.Join(dir, "b")))
-		},
-		"a repository": func(dir string) error { return os.Mkdir(filepath.Join(dir, ".git"), 0o755) },
-		"a file for all of it": func(dir string) error {
+		}, false},
+		"a repository": {func(dir string) error { return os.Mkdir(filepath.Join(dir, ".git"), 0o755) }, false},
+		"a file for all of it": {func(dir string) error {
 			return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, []byte("mine"), 0o644))
-		},
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -171,35 +173,23 @@ func TestADirectoryThatIsNotAsPlannedStays(t *testing.T) {
 			root := open(t, dir)
 			diff := section("d/a", "", "a\n", "") + section("d/b", "", "b\n", "") + section("", "d", "", "file\n") + section("", "e/f", "", "f\n")
 			c := plan(t, patch.DirTree(root), diff)
-			if err := meddle(filepath.Join(dir, "d")); err != nil {
+			if err := tt.meddle(filepath.Join(dir, "d")); err != nil {
 				t.Fatal(err)
 			}
-			before := picture(t, dir)
-			if err := patch.WriteChange(root, c); !errors.Is(err, patch.ErrMoved) && !errors.As(err, new(*patch.EntryError)) {
+			want := picture(t, dir)
+			if tt.part {
+				delete(want, "d/a")
+				delete(want, "d/b")
+				want["e"], want["e/f"] = "drwxr-xr-x\n", "-rw-r--r--\nf\n"
+			}
+			err := patch.WriteChange(root, c)
+			if !errors.Is(err, patch.ErrMoved) && !errors.As(err, new(*patch.EntryError)) {
 				t.Errorf("got %v, want ErrMoved", err)
 			}
-			samePicture(t, picture(t, dir), before)
+			if tt.part != strings.Contains(fmt.Sprint(err), "git diff") {
+				t.Errorf("got %v, which names git diff: want %t", err, tt.part)
+			}
+			samePicture(t, picture(t, dir), want)
 		})
 	}
-}
-
-// TestWhatComesWhileADirectoryIsPutAsideStays lets a file come into the directory in the
-// last moment before it is put aside.
-func TestWhatComesWhileADirectoryIsPutAsideStays(t *testing.T) {
-	dir := t.TempDir()
-	lay(t, dir, map[string]string{"d/a": "a\n"})
-	root := open(t, dir)
-	c := plan(t, patch.DirTree(root), section("d/a", "", "a\n", "")+section("", "d", "", "file\n"))
-	err := patch.WriteFaulty(root, c, func(step, name string) error {
-		if step == "keep" && path.Base(name) == "d" {
-			return os.WriteFile(filepath.Join(dir, "d", "mine"), []byte("mine"), 0o644)
-		}
-		return nil
-	})
-	if !errors.Is(err, patch.ErrMoved) {
-		t.Errorf("got %v, want ErrMoved", err)
-	}
-	want := t.TempDir()
-	lay(t, want, map[string]string{"d/a": "a\n", "d/mine": "mine"})
-	samePicture(t, picture(t, dir), picture(t, want))
 }

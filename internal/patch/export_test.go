@@ -1,4 +1,0 @@
-package patch
-
-// WriteFaulty is WriteChange with fault called before every step.
-var WriteFaulty = writeWithFault
