@@ -31,10 +31,9 @@ func TestWhatTheChecksRunIsARisk(t *testing.T) {
 		name, diff string
 		risk       string // empty: none
 	}{
-		{"the build that they run", "--- a/Makefile\n+++ b/Makefile\n@@ -1,2 +1,2 @@\n test:\n-\t@sh ci/unit\n+\ttrue\n", `"Makefile" (read by the check "make test")`},
-		{"a script that the build runs", change("ci/unit", "true"), `"ci/unit" (run by Makefile)`},
+		{"the build that they run", "--- a/Makefile\n+++ b/Makefile\n@@ -1,2 +1,2 @@\n test:\n-\t@sh ci/unit\n+\ttrue\n", `Makefile: part of the build`},
 		{"a file that they name", change("verify.py", "pass"), `"verify.py" (named by the check "python3 verify.py")`},
-		{"a script that nobody runs", change("ci/other", "true"), ""},
+		{"a script that they do not name", change("ci/other", "true"), ""},
 		{"what is judged", appending, ""},
 		{"a record of runs", "--- /dev/null\n+++ b/.runs/workflows/r1/events.ndjson\n@@ -0,0 +1 @@\n+x\n", "record of runs"},
 	} {

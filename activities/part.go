@@ -55,12 +55,8 @@ func (a *Activities) TakePart(ctx context.Context, in PartInput) (out PartResult
 	if err != nil {
 		return out, err
 	}
-	guards, err := a.guardedPaths(ctx, w, in.Call)
-	if err != nil {
-		return out, err
-	}
 	part := &run.Proposal{Base: of.Base, Raw: of.Raw, Summary: of.Summary, PartOf: of.Patch.Digest}
-	describeProposal(part, change, diff, guards)
+	describeProposal(part, change, diff, a.guardedPaths(in.Call))
 	failpoint.Hit("part.planned")
 	part.Patch, err = a.runs.Run(in.RunID).Keep(in.Artifact(fmt.Sprintf("part-%d.patch", in.Gate)), diff)
 	failpoint.Hit("part.kept")

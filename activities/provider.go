@@ -137,11 +137,7 @@ func (a *Activities) planProposal(ctx context.Context, c Call, ans answer.Answer
 	if refused {
 		diff, out.Refusal = ans.Diff, refusalProblem(refusal)
 	} else {
-		guards, err := a.guardedPaths(ctx, w, c)
-		if err != nil {
-			return err
-		}
-		describeProposal(out.Proposal, change, diff, guards)
+		describeProposal(out.Proposal, change, diff, a.guardedPaths(c))
 	}
 	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.patchName(), diff)
 	failpoint.Hit("propose.kept")
