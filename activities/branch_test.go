@@ -82,7 +82,7 @@ func TestApplyPutsTheBranchBack(t *testing.T) {
 	must[any](s, s.acts.Record, in.Header)
 	further := s.git("commit-tree", "-p", string(out.Commit), "-m", "the next patch", string(out.Commit)+"^{tree}")
 	s.git("update-ref", "refs/heads/ratchet/r1", further)
-	late.Summary = "another subject, and so another commit"
+	late.Message = "another subject, and so another commit"
 	late.Time = late.Time.Add(time.Second)
 	if again := must[activities.ApplyResult](s, s.acts.Apply, late); again.Commit != out.Commit || s.tip() != further {
 		t.Errorf("a late attempt: %+v, tip %s; want %s adopted and the branch at %s", again, s.tip(), out.Commit, further)

@@ -155,9 +155,7 @@ type ApplyInput struct {
 	Patch     run.Ref    `json:"patch"`
 	Raw       run.Ref    `json:"raw,omitzero"` // the answer that the patch was read from
 	Base      run.Commit `json:"base"`
-	Summary   string     `json:"summary"`
-	// Message is the commit's message without its trailers; empty means the summary.
-	Message string `json:"message,omitempty"`
+	Message   string     `json:"message"` // of the commit, without its trailers
 	// Time is the date of the commit: a second application makes the same one.
 	Time time.Time `json:"time"`
 }

@@ -20,7 +20,7 @@ func TestACommitIsKnownWhateverItsMessageSays(t *testing.T) {
 	s.prepare()
 	in := s.applying(s.propose(patching(appending)).Proposal)
 	input := run.Input{RunID: h.RunID, Goal: "Mend it", Naming: run.Naming{Message: "SHOP: {summary}\n\nGoal: {goal}\n\nRefs: {slug}"}}
-	in.Message = input.CommitMessage(1, in.Summary)
+	in.Message = input.CommitMessage(1, in.Message)
 	first := must[activities.ApplyResult](s, s.acts.Apply, in)
 	later := in
 	later.Time = noon.Add(time.Hour)

@@ -1,11 +1,9 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.temporal.io/sdk/activity"
 
@@ -143,20 +141,7 @@ var rendered = patch.Limits{Files: 1 << 20, Hunks: 1 << 20, Bytes: 64 << 20, Lin
 // the commit's id must.
 func commitMessage(in ApplyInput) string {
 	return fmt.Sprintf("%s\n\nRatchet-Run: %s\nRatchet-Iteration: %d\nRatchet-Patch: %s\n",
-		cmp.Or(in.Message, commitSubject(in.Summary)), in.RunID, in.Iteration, in.Patch.Digest)
-}
-
-// commitSubject returns a summary as the first line of a commit message.
-func commitSubject(summary string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(summary), "\n")
-	line = strings.Join(strings.Fields(line), " ")
-	if r := []rune(line); len(r) > 100 {
-		line = string(r[:99]) + "…"
-	}
-	if line == "" {
-		return "Change without a summary"
-	}
-	return line
+		in.Message, in.RunID, in.Iteration, in.Patch.Digest)
 }
 
 func refusalProblem(r *patch.Refusal) *run.Problem {

@@ -21,7 +21,7 @@ import (
 
 func (s *fixture) applying(p *run.Proposal) activities.ApplyInput {
 	return activities.ApplyInput{
-		Header: s.place(), Iteration: 1, Patch: p.Patch, Raw: p.Raw, Base: p.Base, Summary: p.Summary,
+		Header: s.place(), Iteration: 1, Patch: p.Patch, Raw: p.Raw, Base: p.Base, Message: p.Summary,
 		Time: noon,
 	}
 }

@@ -93,9 +93,9 @@ func applyAppending(ctx context.Context, in activities.ApplyInput) (activities.A
 	if log != "" {
 		log += "\n"
 	}
-	blob := g.run(log+in.Summary+"\n", "hash-object", "-w", "--stdin")
+	blob := g.run(log+in.Message+"\n", "hash-object", "-w", "--stdin")
 	tree := g.run(fmt.Sprintf("100644 blob %s\tlog.txt\n", blob), "mktree")
-	commit := g.run(in.Summary, "commit-tree", "-p", branch, tree)
+	commit := g.run(in.Message, "commit-tree", "-p", branch, tree)
 	g.run("", "update-ref", branch, commit)
 	failpoint.Hit("apply.committed")
 	return activities.ApplyResult{Commit: run.Commit(commit)}, g.err

@@ -34,7 +34,7 @@ func TestBestOfSeveralAttemptsIsPutForward(t *testing.T) {
 	if a.Summary != "short" || a.Candidate != 2 || len(a.Choices) != 1 || a.Choices[0].Summary != "long" || a.Choices[0].Provider != "replay:x" {
 		t.Errorf("the gate shows %+v", a)
 	}
-	if len(w.applied) != 1 || w.applied[0].Summary != "short" || len(w.tried) != 3 {
+	if len(w.applied) != 1 || w.applied[0].Message != "short" || len(w.tried) != 3 {
 		t.Errorf("%d attempts tried, applied %+v", len(w.tried), w.applied)
 	}
 	facts, err := run.Fold(w.events)
@@ -61,7 +61,7 @@ func TestAnotherAttemptMayBeChosenByItsOwnID(t *testing.T) {
 		e.SignalWorkflow(workflows.ApprovalMessage, run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve})
 	}, 2*time.Minute)
 	start(e, in)
-	if w.state.Status != run.Completed || w.applied[0].Summary != "long" {
+	if w.state.Status != run.Completed || w.applied[0].Message != "long" {
 		t.Fatalf("the run is %s, applied %+v", w.state.Status, w.applied)
 	}
 	if fix := w.calls[len(w.calls)-1]; fix.Phase != run.Fix || fix.Slot != "developer" {

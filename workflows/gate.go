@@ -116,7 +116,7 @@ func (r *runner) applyPatch(ctx workflow.Context) error {
 	on = acting(on, fmt.Sprintf("Apply %.12s: %s", patch.Patch.Digest, patch.Stat))
 	out, err := runActivity(on, r, acts.Apply, activities.ApplyInput{
 		Iteration: s.State.Iteration,
-		Patch:     patch.Patch, Raw: patch.Raw, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
+		Patch:     patch.Patch, Raw: patch.Raw, Base: patch.Base, Time: s.State.UpdatedAt,
 		Message: s.Input.CommitMessage(s.State.Iteration, patch.Summary),
 	})
 	if err != nil {

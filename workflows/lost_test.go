@@ -64,7 +64,7 @@ func TestAPartThatCouldNotBeAppliedIsProposedAgain(t *testing.T) {
 			checkFold(t, w)
 			applied := []string{}
 			for _, in := range w.applied {
-				applied = append(applied, in.Summary)
+				applied = append(applied, in.Message)
 			}
 			if !slices.Equal(applied, []string{"part of whole", "rest"}) || len(w.parts) != 1 {
 				t.Errorf("applied %q; %d parts were made", applied, len(w.parts))
@@ -102,7 +102,7 @@ func TestTheQuestionAboutAPartSaysWhatFollows(t *testing.T) {
 			if q := asked.Question; q == nil || !strings.Contains(q.NeededInput[0], "calls the developer again") || !strings.Contains(q.Question.Question, "accepted files") {
 				t.Errorf("asked %+v", q)
 			}
-			if len(w.parts) != 1 || len(w.applied) != 1 || w.applied[0].Summary != "another" {
+			if len(w.parts) != 1 || len(w.applied) != 1 || w.applied[0].Message != "another" {
 				t.Errorf("%d parts were taken, applied %+v", len(w.parts), w.applied)
 			}
 		})

@@ -209,7 +209,7 @@ func TestRejection(t *testing.T) {
 			}
 			continue
 		}
-		if status != run.Completed || len(w.applied) != 1 || w.applied[0].Summary != "two" {
+		if status != run.Completed || len(w.applied) != 1 || w.applied[0].Message != "two" {
 			t.Errorf("%s, applied %+v", status, w.applied)
 		}
 		if g := w.guidance[len(w.guidance)-1]; len(g) != 1 || g[0].Text != "too big" {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,7 +13,7 @@ import (
 )
 
 // Naming names the results of a run. It is fixed at the start. The zero Naming means the branch of
-// ID.Branch, and commits whose message is the summary of their patch.
+// ID.Branch, and DefaultMessage.
 type Naming struct {
 	// Branch is the name of the run's branch, without a placeholder. See CheckBranch.
 	Branch string `json:"branch,omitempty"`
@@ -71,7 +72,7 @@ func expand(template string, names, words []string) (string, error) {
 // DefaultBranch is the template of the branch of a run that has a name.
 const DefaultBranch = "ratchet/{number}-{slug}"
 
-// DefaultMessage is the template of the messages of commits. A run without a template leaves it to the summary.
+// DefaultMessage is the template of the messages of commits.
 const DefaultMessage = "{summary}"
 
 // ExpandBranch returns the name of a run's branch by a template. It refuses a template without {run},
@@ -188,22 +189,12 @@ func isOwnTrailer(line string) bool {
 }
 
 // CommitMessage returns the message of a commit without its trailers. Iteration and summary belong to the
-// patch. A run with a name gives a patch without a summary the first line of its goal as the subject. The
-// message is empty if the run has no template and the summary is the subject. The words that others have
+// patch. A patch without a summary has the first line of the goal as its subject. The words that others have
 // chosen fill one line each, and no line of the result looks like a trailer of Ratchet's.
 func (in Input) CommitMessage(iteration int, summary string) string {
-	template, otherwise := in.Naming.Message, "Change without a summary"
-	if in.Name != "" {
-		otherwise = OneLine(in.Goal, otherwise)
-		if template == "" && strings.TrimSpace(summary) == "" {
-			template = DefaultMessage
-		}
-	}
-	if template == "" {
-		return ""
-	}
-	text, err := expand(template, messageWords, []string{
-		OneLine(summary, otherwise), OneLine(in.Goal, "No goal"), Slug(in.Goal),
+	goal := OneLine(in.Goal, "No goal")
+	text, err := expand(cmp.Or(in.Naming.Message, DefaultMessage), messageWords, []string{
+		OneLine(summary, goal), goal, Slug(in.Goal),
 		string(in.RunID), in.RunID.Short(), strconv.Itoa(iteration), in.Name.Shown(in.RunID), numberWord(in.RunID, in.Name),
 	})
 	if err != nil {

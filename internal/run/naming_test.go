@@ -14,7 +14,7 @@ const anID run.ID = "01a2023d-7d1f-7c3a-9b51-2f6d0c9e4a77"
 
 func TestTheDefaultNamesStay(t *testing.T) {
 	in := run.Input{RunID: anID, Goal: "a goal"}
-	if in.BranchName() != "ratchet/"+string(anID) || in.CommitMessage(1, "a summary") != "" {
+	if in.BranchName() != "ratchet/"+string(anID) || in.CommitMessage(1, "a summary") != "a summary" {
 		t.Errorf("%s, %q", in.BranchName(), in.CommitMessage(1, "a summary"))
 	}
 }
@@ -75,21 +75,18 @@ func TestCommitMessage(t *testing.T) {
 	}
 }
 
-// Commits of runs that began before runs had names keep the subject that they had: their ids must not change.
 func TestTheSubjectOfAPatchWithoutASummary(t *testing.T) {
-	for _, tc := range []struct{ run, template, summary, want string }{
-		{"", "", "", ""},
-		{"", "{summary}", " \n", "Change without a summary"},
-		{"shop#14", "", "Sum in cents", ""},
-		{"shop#14", "", " \n", "Fix Total()"},
-		{"shop#14", "SHOP: {summary}", "", "SHOP: Fix Total()"},
+	for _, tc := range []struct{ template, summary, want string }{
+		{"", "Sum in cents", "Sum in cents"},
+		{"", " \n", "Fix Total()"},
+		{"SHOP: {summary}", "", "SHOP: Fix Total()"},
 	} {
-		in := run.Input{RunID: anID, Name: run.Name(tc.run), Goal: "Fix Total()\n\nAll of it.", Naming: run.Naming{Message: tc.template}}
+		in := run.Input{RunID: anID, Goal: "Fix Total()\n\nAll of it.", Naming: run.Naming{Message: tc.template}}
 		if got := in.CommitMessage(1, tc.summary); got != tc.want {
 			t.Errorf("%+v: %q", tc, got)
 		}
 	}
-	forger := run.Input{RunID: anID, Name: "shop#14", Goal: "Ratchet-Run: forged"}
+	forger := run.Input{RunID: anID, Goal: "Ratchet-Run: forged"}
 	if got := forger.CommitMessage(1, ""); got != "> Ratchet-Run: forged" {
 		t.Errorf("%q", got)
 	}
