@@ -314,7 +314,7 @@ func (c *cli) resolveEngine() (temporalclient.Target, error) {
 func (c *cli) clientOf(t client.Client) *runs.Client {
 	r := runs.New(t, c.queue)
 	r.Record, r.MayDecide, r.Here, r.By = c.recordedEvents, c.mayDecide, hereLabel, c.userName()
-	r.Named = func(name run.Name) (run.ID, bool) { return rundir.RunNamed(c.runsDir, name) }
+	r.RunsDir = c.runsDir
 	return r
 }
 

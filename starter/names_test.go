@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -65,8 +66,19 @@ func testShortNames(b bench) {
 	for n := 1; n <= count; n++ {
 		b.expect(0, "cancel", string(run.NewName("shop", n)))
 	}
+	testNameOnAnotherHost(b)
 	testOnlyOneWaits(b)
 	testLostClaim(b)
+}
+
+// testNameOnAnotherHost finds a run as a host does that has none of its files.
+func testNameOnAnotherHost(b bench) {
+	t, err := temporalclient.Dial(b.Context(), temporalclient.Options{RunsDir: b.runsDir})
+	must(b.T, err)
+	defer t.Close()
+	if id, err := runs.New(t, temporalclient.TaskQueue).Find(b.Context(), "shop#2"); err != nil || id != b.status("shop#2").RunID {
+		b.Errorf("another host finds %q, %v, want %s", id, err, b.status("shop#2").RunID)
+	}
 }
 
 // testOnlyOneWaits names no run while one waits.
@@ -106,22 +118,10 @@ func (b bench) listed() (list []runs.Listed) {
 	return list
 }
 
-// testLostClaim claims a number for a run that is never started, as a starter that is killed does. It leaves a
+// testLostClaim claims a name for a run that is never started, as a starter that is killed does. It leaves a
 // gap. So does a branch that somebody else has made.
 func testLostClaim(b bench) {
-	t, err := temporalclient.Dial(b.Context(), temporalclient.Options{RunsDir: b.runsDir})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer t.Close()
-	client := runs.New(t, temporalclient.TaskQueue)
-	lost, err := client.ClaimName(b.Context(), "shop", run.Claim{RunID: "never-started"})
-	if err != nil || lost != "shop#8" {
-		b.Fatalf("%s, %v", lost, err)
-	}
-	if again, err := client.ClaimName(b.Context(), "shop", run.Claim{RunID: "never-started"}); err != nil || again != lost {
-		b.Errorf("again: %s, %v", again, err)
-	}
+	must(b.T, rundir.KeepName(b.runsDir, "shop#8", "never-started"))
 	gitIn(b.T, b.repo, "branch", "ratchet/9-make-it-good")
 	id := b.start()
 	b.await(id, run.AwaitingApproval)

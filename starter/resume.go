@@ -181,8 +181,6 @@ func (c *cli) resumeRun(ctx context.Context, s *run.Snapshot, detach bool) error
 		s, err = c.latest(id)
 	}
 	if err == nil {
-		// A new database does not know the name. Without it the name is found on this host alone.
-		_, _ = client.ClaimName(ctx, s.Input.Name.Label(), run.Claim{RunID: id, Number: s.Input.Name.Number()})
 		err = client.Resume(ctx, s)
 	}
 	if _, open := errors.AsType[*runs.ExistsError](err); open {

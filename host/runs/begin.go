@@ -13,8 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// maxClaims bounds the numbers that a start tries. A number is tried again when its branch is taken.
-const maxClaims = 20
+// maxBranches bounds the numbers that a start tries because a branch is taken.
+const maxBranches = 20
 
 // Begin gives the run a name and the branch that goes with it, and starts it. The template is the branch's; empty means
 // run.DefaultBranch. The name is noted in the runs directory, where that is on this host. A start that surely failed
@@ -31,7 +31,7 @@ func (c *Client) Begin(ctx context.Context, in *run.Input, runsDir, template str
 	there, look := c.Describe(ctx, in.RunID)
 	_, none := errors.AsType[*NotFoundError](look)
 	switch {
-	case look == nil && there.Name == in.Name: // no other start has this name
+	case look == nil && there.Name == in.Name: // no other start of the run has made this branch
 		return nil
 	case look != nil && !none:
 		return fmt.Errorf("%w; whether the run was started is not known: `starter status %s` says it when the engine answers", err, in.RunID)
@@ -40,31 +40,32 @@ func (c *Client) Begin(ctx context.Context, in *run.Input, runsDir, template str
 	return err
 }
 
-// NameRun claims names until the branch of one is free, and makes that branch. The error matches
-// workspace.ErrBranchTaken if the template names a branch that is not free, and is an *ExistsError if the engine has
-// the run.
+// NameRun gives the run the first name above those in use that is free in the runs directory and whose branch is free, and
+// makes that branch. The file of the name in the runs directory is the claim: no two runs of a host have one name. Hosts
+// that share a server see each other's names in its list, and have one twice at most where they start at the same moment.
+// The error matches workspace.ErrBranchTaken if the template names a branch that is not free, and is an *ExistsError if
+// the engine has the run.
 func (c *Client) NameRun(ctx context.Context, in *run.Input, runsDir, template string) error {
 	label := run.Label(in.Repository.Path)
-	above, err := workspace.LastNumber(ctx, in.Repository.Path)
+	branches, err := workspace.LastNumber(ctx, in.Repository.Path)
 	if err != nil {
 		return err
 	}
-	claim := run.Claim{RunID: in.RunID, Above: max(above, rundir.LastNumber(runsDir, label))}
+	listed, err := c.lastNumber(ctx, label)
+	if err != nil {
+		return err
+	}
 	numbered := template == "" || strings.Contains(template, "{number}")
-	for range maxClaims {
+	number := max(branches, listed, rundir.LastNumber(runsDir, label))
+	for range maxBranches {
 		if _, err := c.Describe(ctx, in.RunID); err == nil {
 			return &ExistsError{ID: in.RunID}
 		}
-		name, err := c.ClaimName(ctx, label, claim)
+		name, err := claimName(ctx, runsDir, label, number, in.RunID)
 		if err != nil {
 			return err
 		}
-		claim.Above = name.Number()
-		if err := keepName(ctx, runsDir, name, in.RunID); errors.Is(err, fs.ErrExist) {
-			continue
-		} else if err != nil {
-			return err
-		}
+		number = name.Number()
 		if err := setName(in, name, template); err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func (c *Client) NameRun(ctx context.Context, in *run.Input, runsDir, template s
 			return err
 		}
 	}
-	return fmt.Errorf("the branches of %d numbers are taken in %s: name another with --branch", maxClaims, in.Repository.Path)
+	return fmt.Errorf("the branches of %d numbers are taken in %s: name another with --branch", maxBranches, in.Repository.Path)
 }
 
 // DropNames removes the branches that earlier calls of NameRun have made for a run that was never started, while they
@@ -95,6 +96,17 @@ func setName(in *run.Input, name run.Name, template string) (err error) {
 		return fmt.Errorf("the template of the branch: %w", err)
 	}
 	return nil
+}
+
+// claimName returns the first name above the number that no other run of this host has, and keeps it for the run.
+func claimName(ctx context.Context, runsDir, label string, above int, id run.ID) (run.Name, error) {
+	for number := above + 1; number <= run.MaxNumber; number++ {
+		name := run.NewName(label, number)
+		if err := keepName(ctx, runsDir, name, id); !errors.Is(err, fs.ErrExist) {
+			return name, err
+		}
+	}
+	return "", fmt.Errorf("no number is left for the run under %s: a run or a branch has %d", label, run.MaxNumber)
 }
 
 // keepName notes the name in the runs directory, where there is one on this host. The error matches fs.ErrExist if

@@ -18,19 +18,21 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
 
 // begun is a Temporal whose answers to starts are lost.
 type begun struct {
-	*signals
+	engine
 	takes  bool // it takes the start
 	silent bool // it answers nothing afterwards
 	asked  bool
-	memo   map[string]any
+	name   string
 }
 
 func (b *begun) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
-	b.asked, b.memo = true, o.Memo
+	b.asked = true
+	b.name, _ = o.TypedSearchAttributes.GetKeyword(attribute.Name())
 	return nil, serviceerror.NewDeadlineExceeded("too late")
 }
 
@@ -38,13 +40,13 @@ func (b *begun) DescribeWorkflowExecution(ctx context.Context, id, execution str
 	switch {
 	case b.asked && b.silent:
 		return nil, serviceerror.NewUnavailable("gone")
-	case !b.asked || !b.takes || !strings.HasPrefix(id, "run-"):
-		return b.signals.DescribeWorkflowExecution(ctx, id, execution)
+	case !b.asked || !b.takes:
+		return b.engine.DescribeWorkflowExecution(ctx, id, execution)
 	}
-	name, err := converter.GetDefaultDataConverter().ToPayload(b.memo["name"])
+	name, err := converter.GetDefaultDataConverter().ToPayload(b.name)
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
 		Execution: &common.WorkflowExecution{WorkflowId: id}, Type: &common.WorkflowType{Name: "Run"}, Status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
-		Memo: &common.Memo{Fields: map[string]*common.Payload{"name": name}},
+		SearchAttributes: &common.SearchAttributes{IndexedFields: map[string]*common.Payload{attribute.NameName: name}},
 	}}, err
 }
 
@@ -65,7 +67,6 @@ func TestAStartWhoseAnswerIsLostKeepsItsBranchWhereTheRunMayBe(t *testing.T) {
 			git := func(args ...string) string { return gittest.Run(t, dir, args...) }
 			git("init", "-q", "-b", "main")
 			git("commit", "-q", "--allow-empty", "-m", "first")
-			tt.engine.signals = &signals{most: 9, of: map[string][]*common.Payload{}}
 			in := run.Input{RunID: "r1", Goal: "x", Repository: run.Repository{Path: dir, Base: run.Commit(git("rev-parse", "HEAD"))}}
 			err := runs.New(&tt.engine, "q").Begin(t.Context(), &in, filepath.Join(dir, "none"), "")
 			if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {

@@ -30,7 +30,7 @@ type Listed struct {
 	// Sandbox is run.SandboxOff for a run without the box that a starter has begun;
 	// else empty.
 	Sandbox run.Sandbox `json:"sandbox,omitempty"`
-	// By is the local user who started the run; empty for a run of an older starter.
+	// By is the local user who started the run; empty: nobody said.
 	By string `json:"by,omitempty"`
 	// Session is the standing session whose agent started the run, in By's name; empty: a person did.
 	Session string     `json:"session,omitempty"`
@@ -147,7 +147,7 @@ func (c *Client) listMatching(ctx context.Context, query string, limit int, matc
 	seen := map[run.ID]bool{} // a resumed run has two executions
 	for info, err := range temporalclient.Executions(ctx, c.temporal, query, min(limit, 200)) {
 		if err != nil {
-			return nil, fmt.Errorf("list the runs: %w", err)
+			return nil, fmt.Errorf("list the runs: %w", temporalclient.ExplainMissing(err))
 		}
 		if l, ok := newListed(info); ok && !seen[l.ID] && match(l) {
 			seen[l.ID] = true
@@ -173,7 +173,7 @@ func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	l.Iteration = temporalclient.PayloadValue[int](fields[attribute.IterationName])
 	l.Repository = temporalclient.PayloadValue[string](fields[attribute.RepositoryName])
 	l.Goal = temporalclient.PayloadValue[string](info.GetMemo().GetFields()[goalMemo])
-	l.Name = temporalclient.PayloadValue[run.Name](info.GetMemo().GetFields()[nameMemo])
+	l.Name = temporalclient.PayloadValue[run.Name](fields[attribute.NameName])
 	l.Sandbox = temporalclient.PayloadValue[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
 	l.By = temporalclient.PayloadValue[string](info.GetMemo().GetFields()[byMemo])
 	l.Session = temporalclient.PayloadValue[string](info.GetMemo().GetFields()[sessionMemo])
@@ -202,7 +202,7 @@ func (l *Listed) endWith(s enums.WorkflowExecutionStatus) {
 // number alone, a run id, a workflow id, or the beginning of either when only one run has it.
 func (c *Client) Find(ctx context.Context, name string) (run.ID, error) {
 	if short, ok := run.ParseName(name); ok {
-		return c.findNamed(ctx, short)
+		return c.findNamed(ctx, name, short)
 	}
 	if number, ok := run.ParseNumber(name); ok {
 		id, err := c.findNumbered(ctx, number)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
 
@@ -58,14 +59,27 @@ func (e *engine) DescribeWorkflowExecution(_ context.Context, id, _ string) (*wo
 	return nil, serviceerror.NewNotFound("no such workflow")
 }
 
-// ListWorkflow knows the one filter of finding, and gives a page a workflow.
+// nameOf returns the name that the engine lists for a workflow.
+func nameOf(w *workflow.WorkflowExecutionInfo) string {
+	return temporalclient.PayloadValue[string](w.GetSearchAttributes().GetIndexedFields()[attribute.NameName])
+}
+
+// ListWorkflow knows the filters of finding, and gives a page a workflow.
 func (e *engine) ListWorkflow(_ context.Context, in *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	_, prefix, _ := strings.Cut(in.GetQuery(), "STARTS_WITH '")
 	prefix = strings.TrimSuffix(prefix, "'")
+	_, one, byName := strings.Cut(in.GetQuery(), attribute.NameName+" IN ")
+	_, _, byLabel := strings.Cut(in.GetQuery(), attribute.NameName+" STARTS_WITH ")
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	for i, w := range e.workflows[len(in.GetNextPageToken()):] {
 		id := w.GetExecution().GetWorkflowId()
-		if strings.HasPrefix(id, prefix) && !e.late[id] {
+		match := strings.HasPrefix(id, prefix)
+		if byName {
+			match = nameOf(w) != "" && strings.Contains(one, "'"+nameOf(w)+"'")
+		} else if byLabel {
+			match = strings.HasPrefix(nameOf(w), prefix)
+		}
+		if match && !e.late[id] {
 			out.Executions = append(out.Executions, w)
 			if next := len(in.GetNextPageToken()) + i + 1; next < len(e.workflows) {
 				out.NextPageToken = make([]byte, next)

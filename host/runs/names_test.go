@@ -4,99 +4,131 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
-	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
 
-// signals is a Temporal that keeps the signals of each workflow, and takes only so many for one. It refuses more in the
-// server's words, which internal/engine/server compares.
-type signals struct {
-	client.Client
-	most int
-	of   map[string][]*common.Payload
-}
-
-func (s *signals) SignalWithStartWorkflow(_ context.Context, id, _ string, arg any, _ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
-	if len(s.of[id]) == s.most {
-		return nil, serviceerror.NewInvalidArgument("exceeded workflow execution limit for signal events")
+// addNamed adds an open run with a name.
+func (e *engine) addNamed(t *testing.T, id, name string) {
+	p, err := converter.GetDefaultDataConverter().ToPayload(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	p, err := converter.GetDefaultDataConverter().ToPayload(arg)
-	s.of[id] = append(s.of[id], p)
-	return nil, err
+	e.add(t, "run-"+id, run.Running, enums.WORKFLOW_EXECUTION_STATUS_RUNNING).SearchAttributes.IndexedFields[attribute.NameName] = p
 }
 
-func (s *signals) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	if s.of[id] == nil {
-		return nil, serviceerror.NewNotFound("no such workflow")
+func TestFindByName(t *testing.T) {
+	e, dir := &engine{late: map[string]bool{"run-new": true, "run-late-twin": true}}, t.TempDir()
+	for id, name := range map[string]string{
+		"theirs": "shop#1", "ours": "shop#2", "twin-of-us": "shop#3", "twin-of-them": "shop#3", "new": "shop#4",
+		"early-twin": "shop#6", "late-twin": "shop#6", "other": "slug#2", "only": "slug#9",
+	} {
+		e.addNamed(t, id, name)
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{}, nil
-}
-
-func (s *signals) GetWorkflowHistory(_ context.Context, id, _ string, _ bool, _ enums.HistoryEventFilterType) client.HistoryEventIterator {
-	return &pages{id: id, left: s.of[id], none: s.of[id] == nil}
-}
-
-// pages is a history of signals.
-type pages struct {
-	id   string
-	left []*common.Payload
-	none bool
-}
-
-func (p *pages) HasNext() bool { return p.none || len(p.left) > 0 }
-
-func (p *pages) Next() (*history.HistoryEvent, error) {
-	if p.none {
-		return nil, serviceerror.NewNotFound("no workflow " + p.id)
-	}
-	first := p.left[0]
-	p.left = p.left[1:]
-	return &history.HistoryEvent{Attributes: &history.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-		WorkflowExecutionSignaledEventAttributes: &history.WorkflowExecutionSignaledEventAttributes{
-			SignalName: "claim", Input: &common.Payloads{Payloads: []*common.Payload{first}},
-		},
-	}}, nil
-}
-
-func nthRun(n int) run.ID { return run.ID(fmt.Sprintf("run-of-%d", n)) }
-
-// Workflows that are full are followed by others. A name stays its run's, also when the engine takes more signals for
-// one workflow later, and a repeated claim gets the same name from whichever workflow has it.
-func TestNamesFillSeveralWorkflows(t *testing.T) {
-	engine := &signals{most: 3, of: map[string][]*common.Payload{}}
-	c := runs.New(engine, "queue")
-	claim := func(n int) {
-		t.Helper()
-		name, err := c.ClaimName(t.Context(), "shop", run.Claim{RunID: nthRun(n)})
-		if want := run.NewName("shop", n); err != nil || name != want {
-			t.Errorf("%s, %v, want %s", name, err, want)
+	for name, id := range map[run.Name]run.ID{
+		"shop#2": "ours", "shop#3": "twin-of-us", "shop#4": "new", "shop#5": "forgotten", "shop#6": "late-twin", "slug#2": "other", "slug#9": "only",
+		"shop#1": "never-started",
+	} {
+		if err := rundir.KeepName(dir, name, id); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for n := 1; n <= 8; n++ {
-		claim(n)
+	here := func(context.Context) string { return "shop" }
+	for _, tt := range []struct {
+		name, arg string
+		here      func(context.Context) string
+		want      run.ID
+		says      []string // of the error; none: no run has it
+	}{
+		{name: "a run of another host, whose number a start that failed claimed here", arg: "shop#1", want: "theirs"},
+		{name: "a run of this host", arg: "shop/2", want: "ours"},
+		{name: "a run that is not listed yet", arg: "shop#4", want: "new"},
+		{name: "a run that the engine has forgotten", arg: "shop#5", want: "forgotten"},
+		{name: "a name that two hosts gave", arg: "shop#3", says: []string{"2 runs are called shop#3: say which", "twin-of-us", "twin-of-them"}},
+		{name: "a name that two hosts gave, one not listed yet", arg: "shop#6", says: []string{"2 runs are called shop#6", "early-twin", "late-twin"}},
+		{name: "nobody's", arg: "shop#7"},
+		{name: "a number of the repository here", arg: "2", here: here, want: "ours"},
+		{name: "a number of two repositories of this host", arg: "2", says: []string{"2 runs are called 2: say which", "shop#2", "slug#2"}},
+		{name: "a number of two hosts in the repository here", arg: "3", here: here, says: []string{"say which", "twin-of-us", "twin-of-them"}},
+		{name: "a number that only another repository has", arg: "9", here: here, want: "only"},
+		{name: "nobody's number", arg: "8", here: here},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := runs.New(e, "queue")
+			c.RunsDir, c.Here = dir, tt.here
+			got, err := c.Find(t.Context(), tt.arg)
+			if tt.want != "" {
+				if err != nil || got != tt.want {
+					t.Errorf("got %q, %v, want %s", got, err, tt.want)
+				}
+				return
+			}
+			if _, missing := errors.AsType[*runs.NotFoundError](err); missing != (tt.says == nil) {
+				t.Fatalf("got %q, %v, want an error that says %q", got, err, tt.says)
+			}
+			for _, want := range tt.says {
+				if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("got %q, want a line with %q", err, want)
+				}
+			}
+		})
 	}
-	if len(engine.of["names-shop"]) != 3 || len(engine.of["names-shop.2"]) != 3 || len(engine.of["names-shop.3"]) != 2 {
-		t.Fatalf("%d, %d and %d claims", len(engine.of["names-shop"]), len(engine.of["names-shop.2"]), len(engine.of["names-shop.3"]))
-	}
-	claim(2)
-	engine.most = 5
-	claim(9)
 }
 
-// An engine with as many full workflows as a label may have gives no name, and says so.
-func TestNamesAreUsedUp(t *testing.T) {
-	c := runs.New(&signals{most: 0, of: map[string][]*common.Payload{}}, "queue")
-	if name, err := c.ClaimName(t.Context(), "shop", run.Claim{RunID: "run-1"}); !errors.Is(err, runs.ErrNoName) {
-		t.Errorf("%q, %v", name, err)
+// TestNoTwoRunsOfAHostHaveAName starts runs at once, which one another, a branch, a file of this host and a run of another
+// host have forestalled.
+func TestNoTwoRunsOfAHostHaveAName(t *testing.T) {
+	repo, dir := t.TempDir(), t.TempDir()
+	gittest.Run(t, repo, "init", "-q", "-b", "main")
+	gittest.Run(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
+	base, label := run.Commit(gittest.Run(t, repo, "rev-parse", "HEAD")), run.Label(repo)
+	gittest.Run(t, repo, "branch", "ratchet/3-x")
+	if err := rundir.KeepName(dir, run.NewName(label, 4), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	e := &engine{}
+	e.addNamed(t, "theirs", string(run.NewName(label, 7)))
+	e.addNamed(t, "resumed", string(run.NewName(label, 2)))
+	const count = 8
+	ids := map[run.ID]bool{}
+	var starts sync.WaitGroup
+	for n := range count {
+		starts.Go(func() {
+			in := run.Input{RunID: run.ID(fmt.Sprintf("r%d", n)), Goal: "x", Repository: run.Repository{Path: repo, Base: base}}
+			if err := runs.New(e, "queue").NameRun(t.Context(), &in, dir, ""); err != nil {
+				t.Errorf("%s: %v", in.RunID, err)
+			}
+		})
+	}
+	starts.Wait()
+	for n := 8; n < 8+count; n++ {
+		name := run.NewName(label, n)
+		id, ok := rundir.RunNamed(dir, name)
+		if branch := fmt.Sprintf("ratchet/%d-x", n); !ok || ids[id] || gittest.Run(t, repo, "for-each-ref", "refs/heads/"+branch) == "" {
+			t.Errorf("%s is the name of %q, which has another or no branch %s", name, id, branch)
+		}
+		ids[id] = true
+	}
+}
+
+// A start that has no number to give says so.
+func TestNumbersAreUsedUp(t *testing.T) {
+	repo := t.TempDir()
+	gittest.Run(t, repo, "init", "-q", "-b", "main")
+	gittest.Run(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
+	gittest.Run(t, repo, "branch", fmt.Sprintf("ratchet/%d-x", run.MaxNumber))
+	in := run.Input{RunID: "r1", Goal: "x", Repository: run.Repository{Path: repo, Base: run.Commit(gittest.Run(t, repo, "rev-parse", "HEAD"))}}
+	if err := runs.New(&engine{}, "queue").NameRun(t.Context(), &in, t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "no number is left") {
+		t.Errorf("got %s, %v, want an error that says that no number is left", in.Name, err)
 	}
 }

@@ -24,9 +24,8 @@ type Client struct {
 	// Record reads the events in a run's directory. It serves the events that the engine no
 	// longer knows. It is nil when this host has no such directories.
 	Record func(run.ID) ([]run.Event, error)
-	// Named returns the run of this host that has a name which the engine does not know. It is nil
-	// when this host has no runs directory.
-	Named func(run.Name) (run.ID, bool)
+	// RunsDir holds the names of this host's runs; empty: this host has no runs directory.
+	RunsDir string
 	// Here returns the label of the repository that the caller is in; empty: none. A number alone is
 	// one of its runs. A nil Here returns none.
 	Here func(context.Context) string

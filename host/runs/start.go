@@ -19,11 +19,10 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
-// The keys of the memos that lists show: the first line of the goal, the name, the sandbox policy
-// of a run without the box, the local user who started it, and the session whose agent did.
+// The keys of the memos that lists show: the first line of the goal, the sandbox policy of a run
+// without the box, the local user who started it, and the session whose agent did.
 const (
 	goalMemo    = "goal"
-	nameMemo    = "name"
 	sandboxMemo = "sandbox"
 	byMemo      = "by"
 	sessionMemo = "session"
@@ -69,12 +68,20 @@ func (c *Client) startWorkflow(ctx context.Context, id run.ID, o client.StartWor
 		return &ExistsError{id}
 	}
 	if err != nil {
-		return fmt.Errorf("start run %s: %w", id, temporalclient.ExplainStart(err))
+		return fmt.Errorf("start run %s: %w", id, temporalclient.ExplainMissing(err))
 	}
 	return nil
 }
 
 func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkflowOptions {
+	attributes := []temporal.SearchAttributeUpdate{
+		attribute.Title().ValueSet(titleOf(in)),
+		attribute.Status().ValueSet(string(status)),
+		attribute.Repository().ValueSet(in.Repository.Path),
+	}
+	if in.Name != "" {
+		attributes = append(attributes, attribute.Name().ValueSet(string(in.Name)))
+	}
 	return client.StartWorkflowOptions{
 		ID:                                       in.RunID.WorkflowID(),
 		TaskQueue:                                c.queue,
@@ -84,11 +91,7 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 		StaticSummary:                            page.OfLine(titleOf(in)),
 		StaticDetails:                            page.OfInput(in),
 		Memo:                                     c.memoOf(in),
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			attribute.Title().ValueSet(titleOf(in)),
-			attribute.Status().ValueSet(string(status)),
-			attribute.Repository().ValueSet(in.Repository.Path),
-		),
+		TypedSearchAttributes:                    temporal.NewSearchAttributes(attributes...),
 	}
 }
 
@@ -102,9 +105,6 @@ func titleOf(in run.Input) string {
 
 func (c *Client) memoOf(in run.Input) map[string]any {
 	m := map[string]any{goalMemo: firstLine(in.Goal)}
-	if in.Name != "" {
-		m[nameMemo] = in.Name
-	}
 	if in.Sandbox.Off() {
 		m[sandboxMemo] = in.Sandbox
 	}

@@ -79,7 +79,7 @@ func (c Client) Start(ctx context.Context, in session.Input) error {
 		return fmt.Errorf("session %s exists already: speak to it with `starter session say %s`, or start one under another --id", in.ID, in.ID)
 	}
 	if err != nil {
-		return fmt.Errorf("start session %s: %w", in.ID, temporalclient.ExplainStart(err))
+		return fmt.Errorf("start session %s: %w", in.ID, temporalclient.ExplainMissing(err))
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Name is the short name of a run for people: the label of its repository and a number, as in
-// slug#14. No two runs of an engine share one. A run that was started without one has its id alone.
+// slug#14. No two runs of a host share one. A run that was started without one has its id alone.
 type Name string
 
 // MaxNumber is the largest number of a name.
@@ -81,49 +81,3 @@ func (n Name) Shown(id ID) string {
 	}
 	return string(n)
 }
-
-// Claim asks the engine for a number under a label. The engine keeps the claims of a label in their order;
-// see Numbers.
-type Claim struct {
-	RunID ID `json:"runId"`
-	// Above is a number that the claim has to exceed. Whoever claims knows that it is in use, although the
-	// engine may not: its database is new, or an older copy.
-	Above int `json:"above,omitempty"`
-	// Number is a number that the run has already, as one that is resumed on a new database; zero asks for
-	// the next.
-	Number int `json:"number,omitempty"`
-}
-
-// Numbers are the numbers under a label. They result from the claims in their order, and no two runs get
-// the same.
-type Numbers struct {
-	Last    int // the highest
-	numbers map[ID]int
-	runs    map[int]ID
-}
-
-// Add gives the run of the claim its number. A repeated claim changes nothing. A later claim of a run that
-// has to exceed its number gives it another, and the old one stays its own. A claim that gets no number
-// changes nothing either.
-func (n *Numbers) Add(c Claim) {
-	number := c.Number
-	if number == 0 {
-		number = max(n.Last, c.Above) + 1
-	}
-	old, again := n.numbers[c.RunID]
-	_, taken := n.runs[number]
-	if c.RunID.Validate() != nil || c.Above < 0 || number < 1 || number > MaxNumber || taken || again && (c.Number > 0 || c.Above < old) {
-		return
-	}
-	if n.numbers == nil {
-		n.numbers, n.runs = map[ID]int{}, map[int]ID{}
-	}
-	n.numbers[c.RunID], n.runs[number] = number, c.RunID
-	n.Last = max(n.Last, number)
-}
-
-// Of returns the last number of a run; zero if it has none.
-func (n *Numbers) Of(id ID) int { return n.numbers[id] }
-
-// Run returns the run that has the number; empty if none has.
-func (n *Numbers) Run(number int) ID { return n.runs[number] }

@@ -35,11 +35,11 @@ func KeepName(dir string, name run.Name, id run.ID) error {
 	return err
 }
 
-// RunNamed returns the run of this host that has the name.
+// RunNamed returns the run of this host that has the name. An empty dir is none.
 func RunNamed(dir string, name run.Name) (run.ID, bool) {
 	b, err := file.Read(nameFile(dir, name), 100)
 	id := run.ID(strings.TrimSpace(string(b)))
-	return id, err == nil && id.Validate() == nil
+	return id, dir != "" && err == nil && id.Validate() == nil
 }
 
 // NamesOf returns the names under the label that were noted for a run. It reads all names of the label.

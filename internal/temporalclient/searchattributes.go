@@ -73,9 +73,9 @@ func addAttributes(ctx context.Context, c client.Client, namespace string, missi
 	return fmt.Errorf("register search attributes: %w; an operator can: %s", err, operatorCommand(namespace, missing))
 }
 
-// ExplainStart returns the error of a workflow's start. It says what to do where the server lacks a search attribute, as it
-// does after an upgrade until a worker of the same version has begun.
-func ExplainStart(err error) error {
+// ExplainMissing returns the error of a workflow's start, or of a list. It says what to do where the server lacks a search
+// attribute, as it does after an upgrade until a worker of the same version has begun.
+func ExplainMissing(err error) error {
 	refused, ok := errors.AsType[*serviceerror.InvalidArgument](err)
 	if !ok || !slices.ContainsFunc(slices.Collect(maps.Keys(attribute.Types())), func(name string) bool { return strings.Contains(refused.Message, name) }) {
 		return err

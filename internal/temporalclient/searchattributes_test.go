@@ -84,13 +84,13 @@ func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
 	})
 }
 
-func TestAStartThatLacksAnAttributeSaysWhatToDo(t *testing.T) {
+func TestACallThatLacksAnAttributeSaysWhatToDo(t *testing.T) {
 	lacks := serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute RatchetTitle")
-	if err := temporalclient.ExplainStart(lacks); !errors.Is(err, lacks) || !strings.Contains(err.Error(), "start it anew") {
+	if err := temporalclient.ExplainMissing(lacks); !errors.Is(err, lacks) || !strings.Contains(err.Error(), "start it anew") {
 		t.Errorf("it says %v", err)
 	}
 	for _, other := range []error{nil, serviceerror.NewInvalidArgument("WorkflowId is not set"), errors.New("RatchetTitle")} {
-		if err := temporalclient.ExplainStart(other); err != other {
+		if err := temporalclient.ExplainMissing(other); err != other {
 			t.Errorf("%v became %v", other, err)
 		}
 	}

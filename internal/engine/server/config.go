@@ -16,6 +16,7 @@ const clusterName = "active"
 func searchAttributes() map[string]enums.IndexedValueType {
 	return map[string]enums.IndexedValueType{
 		"RatchetTitle":      enums.INDEXED_VALUE_TYPE_KEYWORD,
+		"RatchetName":       enums.INDEXED_VALUE_TYPE_KEYWORD,
 		"RatchetStatus":     enums.INDEXED_VALUE_TYPE_KEYWORD,
 		"RatchetPhase":      enums.INDEXED_VALUE_TYPE_KEYWORD,
 		"RatchetRepository": enums.INDEXED_VALUE_TYPE_KEYWORD,

@@ -10,6 +10,7 @@ import (
 // The names of the search attributes as an operator and the Web UI see them.
 const (
 	TitleName      = "RatchetTitle"
+	NameName       = "RatchetName"
 	StatusName     = "RatchetStatus"
 	PhaseName      = "RatchetPhase"
 	RepositoryName = "RatchetRepository"
@@ -19,6 +20,11 @@ const (
 // Title is the line by which people know a run or a session: its name, and the first line of its goal.
 func Title() temporal.SearchAttributeKeyKeyword {
 	return temporal.NewSearchAttributeKeyKeyword(TitleName)
+}
+
+// Name is the short name of a run, as slug#14. A run without one has no such attribute.
+func Name() temporal.SearchAttributeKeyKeyword {
+	return temporal.NewSearchAttributeKeyKeyword(NameName)
 }
 
 // Status is the status of a run, one of the seven words of the run contract, or the state of a session.
@@ -45,6 +51,7 @@ func Iteration() temporal.SearchAttributeKeyInt64 {
 func Types() map[string]enums.IndexedValueType {
 	return map[string]enums.IndexedValueType{
 		TitleName:      enums.INDEXED_VALUE_TYPE_KEYWORD,
+		NameName:       enums.INDEXED_VALUE_TYPE_KEYWORD,
 		StatusName:     enums.INDEXED_VALUE_TYPE_KEYWORD,
 		PhaseName:      enums.INDEXED_VALUE_TYPE_KEYWORD,
 		RepositoryName: enums.INDEXED_VALUE_TYPE_KEYWORD,
