@@ -57,7 +57,7 @@ func TestLostPatchIsPlannedAgain(t *testing.T) {
 		{name: "the raw answer was altered", left: []string{"execute/iter-0001.raw.txt"}, lost: true, spoil: func(s *fixture, in *activities.ApplyInput) {
 			rewrite(s.t, filepath.Join(s.dir().Path(), "artifacts", in.Raw.Name), "+two", "+twO")
 		}},
-		{name: "an older worker did not say which answer it was", left: []string{"execute/iter-0001.raw.txt"}, lost: true, spoil: func(_ *fixture, in *activities.ApplyInput) {
+		{name: "nobody says which answer it was", left: []string{"execute/iter-0001.raw.txt"}, lost: true, spoil: func(_ *fixture, in *activities.ApplyInput) {
 			in.Raw = run.Ref{}
 		}},
 	} {

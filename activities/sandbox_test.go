@@ -24,15 +24,15 @@ func TestOnlyWhatBothSayStartsOutsideOfTheBox(t *testing.T) {
 		why    string // part of the refusal; empty: it starts
 	}{
 		{"both require the box and it holds", run.SandboxRequired, activities.Sandbox{Policy: run.SandboxRequired, Box: new(box.Box)}, ""},
-		{"a run of an earlier version, and a box that holds", "", activities.Sandbox{Box: new(box.Box)}, ""},
+		{"a run without a policy, and a box that holds", "", activities.Sandbox{Box: new(box.Box)}, ""},
 		{"both say off", run.SandboxOff, activities.Sandbox{Policy: run.SandboxOff}, ""},
 		{"both require the box and there is none", run.SandboxRequired, activities.Sandbox{Missing: missing}, "apt install bubblewrap"},
-		{"a run of an earlier version, and no box", "", activities.Sandbox{Missing: missing}, "apt install bubblewrap"},
+		{"a run without a policy, and no box", "", activities.Sandbox{Missing: missing}, "apt install bubblewrap"},
 		{"the zero worker", "", activities.Sandbox{}, "it has not been tested"},
 		{"the run alone says off, without a box", run.SandboxOff, activities.Sandbox{Missing: missing}, "--sandbox off"},
 		{"the run alone says off, with a box", run.SandboxOff, activities.Sandbox{Box: new(box.Box)}, "--sandbox off"},
 		{"the worker alone says off", run.SandboxRequired, activities.Sandbox{Policy: run.SandboxOff}, "start the worker with --sandbox required"},
-		{"the worker alone says off, a run of an earlier version", "", activities.Sandbox{Policy: run.SandboxOff}, "start the worker with --sandbox required"},
+		{"the worker alone says off, a run without a policy", "", activities.Sandbox{Policy: run.SandboxOff}, "start the worker with --sandbox required"},
 		{"a word that is no policy", "none", activities.Sandbox{Policy: "none", Missing: missing}, "apt install"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

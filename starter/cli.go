@@ -61,9 +61,8 @@ type cli struct {
 
 	byAgent bool // an agent, not a person, starts the run of this command
 
-	stdout *output   // around out
-	began  bool      // the command line was understood
-	noted  sync.Once // that this directory has runs
+	stdout *output // around out
+	began  bool    // the command line was understood
 	lines  *dialog.Lines
 	atEnd  []func() // give the terminal back
 }
@@ -282,7 +281,6 @@ func withName(ctx context.Context, client *runs.Client, id run.ID) found {
 }
 
 func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
-	c.noted.Do(c.noteLocalRuns)
 	o := temporalclient.Options{RunsDir: c.runsDir}
 	target, err := c.resolveEngine()
 	if err != nil {

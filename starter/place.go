@@ -19,8 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
-// localRunsDir is the name of the runs directory of a demo. Versions up to v0.4 had it in the working directory by
-// default.
+// localRunsDir is the name of the runs directory of a demo.
 const localRunsDir = ".runs"
 
 // defaultRunsDir returns the runs directory of a command that names none; see rundir.DefaultDir.
@@ -32,20 +31,6 @@ func (c *cli) checkRunsDir() error {
 		return usageErrorf("neither XDG_STATE_HOME nor HOME names a directory: name that of the runs with --runs-dir DIR")
 	}
 	return nil
-}
-
-// noteLocalRuns says in one line that the working directory holds runs of an earlier version, which the default
-// runs directory does not have.
-func (c *cli) noteLocalRuns() {
-	if c.runsDir != c.defaultRunsDir() {
-		return
-	}
-	records, err := os.ReadDir(filepath.Join(localRunsDir, "workflows"))
-	if err != nil || len(records) == 0 {
-		return
-	}
-	fmt.Fprintf(c.err, "starter: %s of this directory holds %s, which %s does not have: `starter up --runs-dir %s` serves them, and --runs-dir %[1]s names them to every command\n",
-		localRunsDir, plural(len(records), "run", "runs"), display.Line(c.runsDir), localRunsDir)
 }
 
 // startLock is the file in the runs directory that one start of an engine at a time locks.

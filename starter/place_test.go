@@ -44,21 +44,6 @@ func TestOneEngineIsFoundFromAnyDirectory(t *testing.T) {
 	if got := starter(t.Context(), "", "up", "--db", filepath.Join(there, "other.db")); got.code != 1 || !strings.Contains(got.err, "another database") {
 		t.Errorf("another database: %+v", got)
 	}
-
-	must(t, os.MkdirAll(filepath.Join(".runs", "workflows", "0198c5e2"), 0o700))
-	for _, args := range [][]string{{"list"}, {"up"}} {
-		if got := starter(t.Context(), "", args...); got.code != 0 || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "holds 1 run, which "+state) {
-			t.Errorf("runs of an earlier version, %v: %+v", args, got)
-		}
-	}
-	if got := starter(t.Context(), "", "list", "--runs-dir", ".runs"); got.code != exitUnreachable || strings.Contains(got.err, "holds 1 run") {
-		t.Errorf("the runs that are named: %+v", got)
-	}
-	for _, name := range []string{"engine.json", "names", "workspaces"} {
-		if _, err := os.Lstat(filepath.Join(".runs", name)); err == nil {
-			t.Errorf("%s was written there", name)
-		}
-	}
 }
 
 func TestNoPlaceIsGuessed(t *testing.T) {

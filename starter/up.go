@@ -122,7 +122,6 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	}
 	started := func() {}
 	if !f.forDemo {
-		c.noteLocalRuns()
 		if started, err = c.lockStart(ctx); err != nil {
 			return err
 		}

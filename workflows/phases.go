@@ -272,10 +272,7 @@ func spentOn(err error) (used run.Usage, before []run.Retry) {
 		_ = end.Details(&used)
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
-		if app.Details(&used, &before) != nil { // details of an older worker, or of another kind
-			before = nil
-			_ = app.Details(&used)
-		}
+		_ = app.Details(&used, &before) // others than a call's leave both zero
 	}
 	return used, before
 }

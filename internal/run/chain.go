@@ -30,8 +30,8 @@ func ExtendChain(before Digest, line []byte) Digest {
 	return DigestOf(append([]byte(before), line...))
 }
 
-// linkEvent extends the chain by the event. A snapshot of an older version has no
-// chain and gets none.
+// linkEvent extends the chain by the event. After an event that has no line the chain
+// stays unknown.
 func (s *Snapshot) linkEvent(e Event) {
 	if s.Seq > 1 && s.Chain == "" {
 		return

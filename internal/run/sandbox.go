@@ -6,8 +6,7 @@ import "fmt"
 // checks, its `command:` providers and its agents.
 type Sandbox string
 
-// The policies for the box. The empty policy means SandboxRequired, so that an
-// input without one, as earlier versions wrote it, is boxed.
+// The policies for the box. The empty policy means SandboxRequired.
 const (
 	SandboxRequired Sandbox = "required"
 	SandboxOff      Sandbox = "off"

@@ -13,7 +13,7 @@ func TestOnlyTheWordOffLeavesTheBox(t *testing.T) {
 		off, bad    bool
 		means       run.Sandbox
 	}{
-		{"an input of an earlier version", `{}`, false, false, run.SandboxRequired},
+		{"an input without a policy", `{}`, false, false, run.SandboxRequired},
 		{"required", `{"sandbox":"required"}`, false, false, run.SandboxRequired},
 		{"off", `{"sandbox":"off"}`, true, false, run.SandboxOff},
 		{"an empty word", `{"sandbox":""}`, false, true, ""},

@@ -111,10 +111,7 @@ func (j *journal) openLog() error {
 		return errors.Join(err, f.Close())
 	}
 	j.file = f
-	if err != nil {
-		return err
-	}
-	return lockFile(f) // workers of older versions lock the log itself
+	return err
 }
 
 // openPlain opens a plain file beside the log to be read and written, and says whether

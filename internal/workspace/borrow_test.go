@@ -105,68 +105,6 @@ func TestSyncTouchesNothingThatIsRight(t *testing.T) {
 	}
 }
 
-// linked makes the work tree what versions up to v0.2 made of it: one of the
-// user's repository.
-func linked(t *testing.T, r git.Repo, w *workspace.Workspace) (admin string) {
-	t.Helper()
-	admin = filepath.Join(r.Dir, ".git", "worktrees", "ratchet-"+string(runID))
-	link := filepath.Join(w.Dir(), ".git")
-	must(t, os.RemoveAll(link))
-	must(t, os.RemoveAll(w.Dir()+".shadow"))
-	write(t, admin, files{
-		"gitdir": link + "\n", "commondir": "../..\n", "HEAD": "ref: refs/heads/" + w.Branch() + "\n", "ratchet/HEAD": "x\n",
-	})
-	must(t, os.WriteFile(link, []byte("gitdir: "+admin+"\n"), 0o644))
-	runGit(t, git.Repo{Dir: w.Dir()}, "reset", "-q")
-	if got := runGit(t, r, "worktree", "list"); !strings.Contains(got, w.Branch()) {
-		t.Fatalf("no linked work tree: %s", got)
-	}
-	return admin
-}
-
-// The work trees of runs that were open when the program was replaced are taken
-// over, and leave nothing in the user's repository.
-func TestLinkedWorkTreesAreTakenOver(t *testing.T) {
-	for verb, do := range map[string]func(a applied, t *testing.T) error{
-		"sync":   func(a applied, t *testing.T) error { return a.w.Sync(t.Context(), a.head) },
-		"remove": func(a applied, t *testing.T) error { return a.w.Remove(t.Context()) },
-	} {
-		t.Run(verb, func(t *testing.T) {
-			t.Parallel()
-			a := newApplied(t)
-			must(t, a.w.Sync(t.Context(), a.head))
-			write(t, a.w.Dir(), files{"cache/kept": "x", "rubbish": "x"})
-			linked(t, a.repo, a.w)
-			must(t, do(a, t))
-			if got := runGit(t, a.repo, "worktree", "list"); strings.Contains(got, "\n") {
-				t.Errorf("work trees are left: %s", got)
-			}
-			if left, _ := filepath.Glob(filepath.Join(a.repo.Dir, ".git", "*ratchet*")); len(left) > 0 {
-				t.Errorf("left: %v", left)
-			}
-			if verb == "remove" {
-				if left, _ := os.ReadDir(filepath.Dir(a.w.Dir())); len(left) > 0 {
-					t.Errorf("left: %v", left)
-				}
-				return
-			}
-			wantTree(t, a.w.Dir(), with(editedTree, files{"cache/kept": "x"}))
-			if got := check(t, a.w, "git rev-parse --git-common-dir; git status --porcelain"); got != ".git\n" {
-				t.Errorf("repository of the work tree: %q", got)
-			}
-		})
-	}
-}
-
-// A commit lands although the work tree is one of the user's repository still.
-func TestCommitBeforeALinkedWorkTreeIsTakenOver(t *testing.T) {
-	r, spec, w := prepared(t)
-	linked(t, r, w)
-	if _, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited())); err != nil {
-		t.Error(err)
-	}
-}
-
 // lossy are repositories that lack objects of their last commit.
 var lossy = []struct {
 	name string

@@ -95,3 +95,17 @@ func (w *Workspace) deleteRefs(ctx context.Context, refs []ref) error {
 	}
 	return nil
 }
+
+// readSmallFile returns the text of a small regular file without its final line feeds. It returns the empty
+// string for anything else.
+func readSmallFile(name string) string {
+	fi, err := os.Lstat(name)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() > 8<<10 {
+		return ""
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimRight(string(b), "\n")
+}

@@ -137,8 +137,5 @@ func (w *Workspace) eraseAll() error {
 		return err
 	}
 	failpoint.Hit("workspace.mid-erase")
-	if err := git.RemoveAll(parent, name+shadowSuffix); err != nil {
-		return err
-	}
-	return w.unregisterWorkTree()
+	return git.RemoveAll(parent, name+shadowSuffix)
 }

@@ -44,9 +44,6 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 // syncLocked brings the files of the work tree to commit, and makes its repository anew.
 func (w *Workspace) syncLocked(ctx context.Context, held *os.File, commit run.Commit) error {
 	failpoint.Hit("workspace.before-sync")
-	if err := w.unregisterWorkTree(); err != nil {
-		return err
-	}
 	err := w.checkoutTree(ctx, held, commit)
 	if err == nil || ctx.Err() != nil || errors.Is(err, git.ErrObject) {
 		return err

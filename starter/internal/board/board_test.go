@@ -31,7 +31,7 @@ func day() []board.Row {
 	answer.Title, answer.Since = "Refuse or cut names over 64?", ago(11*time.Minute)
 	working := row("api#8", run.Running, 6*time.Minute, "Return 404 for an unknown id, not 500, in every handler of the public interface")
 	working.Phase, working.Iteration = run.Fix, 2
-	old := row("", run.Running, 50*time.Hour, "Begun before runs had names")
+	old := row("", run.Running, 50*time.Hour, "Begun without a name")
 	old.Phase, old.Iteration, old.ID, old.Sandbox = run.Evaluate, 1, "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", run.SandboxOff
 	merged := row("slug#13", run.Completed, 5*time.Hour, "Trim titles")
 	ended := ago(30 * time.Minute)
