@@ -13,11 +13,13 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows/coroutine"
+	"github.com/ratchet-dev/ratchet/workflows/format"
 	"github.com/ratchet-dev/ratchet/workflows/message"
 )
 
 // RunInput starts a run. Exactly one of Input and Snapshot is set.
 type RunInput struct {
+	Format format.Stamp `json:"format"`
 	// Input starts a new run.
 	Input *run.Input `json:"input,omitempty"`
 	// Snapshot continues a run: after continue-as-new, or from a run directory.
@@ -57,6 +59,7 @@ const (
 // Run takes a goal and a repository through plan, execute, evaluate and fix. It asks a person where
 // it must. It leaves a branch with one commit for each applied patch.
 func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
+	in.Format.Check()
 	r, err := newRunner(ctx, in)
 	if err != nil {
 		return RunResult{}, temporal.NewNonRetryableApplicationError(err.Error(), report.InvalidInputError, err)

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -99,7 +100,7 @@ func queryRun[T any](ctx context.Context, c *Client, id run.ID, execution, name 
 		v, err = c.temporal.QueryWorkflow(ctx, id.WorkflowID(), execution, name, args...)
 	}
 	if err != nil {
-		return out, fmt.Errorf("ask run %s for its %s: %w", id, name, c.unansweredError(id, err))
+		return out, fmt.Errorf("ask run %s for its %s: %w", id, name, c.unansweredError(ctx, id, err))
 	}
 	if err := v.Get(&out); err != nil {
 		return out, fmt.Errorf("read the %s of run %s: %w", name, id, err)
@@ -109,7 +110,7 @@ func queryRun[T any](ctx context.Context, c *Client, id run.ID, execution, name 
 
 // unansweredError converts the error of a call that a worker has to answer into an error of this
 // package.
-func (c *Client) unansweredError(id run.ID, err error) error {
+func (c *Client) unansweredError(ctx context.Context, id run.ID, err error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return &NotFoundError{string(id)}
 	}
@@ -120,9 +121,30 @@ func (c *Client) unansweredError(id run.ID, err error) error {
 	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)
 	_, young := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	if late || idle || young || errors.Is(err, context.DeadlineExceeded) {
-		return ErrNoWorker
+		return Unanswered(ctx, c.temporal, id.WorkflowID())
 	}
 	return err
+}
+
+// Unanswered returns the reason why no worker answers for a workflow: that of a worker that cannot go on with it, as with
+// the history of another build, or ErrNoWorker. The context may have ended.
+func Unanswered(ctx context.Context, c client.Client, workflowID string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	why := ErrNoWorker
+	for events := c.GetWorkflowHistory(ctx, workflowID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		e, err := events.Next()
+		if err != nil {
+			return ErrNoWorker
+		}
+		switch failed := e.GetWorkflowTaskFailedEventAttributes(); {
+		case e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+			why = ErrNoWorker
+		case failed.GetCause() == enums.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE:
+			why = fmt.Errorf("its worker cannot go on with it: %s", display.OneLine(failed.GetFailure().GetMessage(), 400))
+		}
+	}
+	return why
 }
 
 // Paused reports whether the error means that the engine refuses a query or an update because the workflow is paused.
@@ -220,9 +242,9 @@ func (c *Client) sendUpdate(ctx context.Context, id run.ID, o client.UpdateWorkf
 		return c.overError(context.WithoutCancel(ctx), id)
 	}
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return ErrNoWorker
+		return Unanswered(ctx, c.temporal, id.WorkflowID())
 	}
-	return fmt.Errorf("send the %s to run %s: %w", o.UpdateName, id, c.unansweredError(id, err))
+	return fmt.Errorf("send the %s to run %s: %w", o.UpdateName, id, c.unansweredError(ctx, id, err))
 }
 
 // overError returns the error of a message that came too late or that names no run.

@@ -223,7 +223,7 @@ func (c Client) State(ctx context.Context, id session.ID) (s session.Snapshot, e
 		err = v.Get(&s)
 	}
 	if err != nil {
-		return s, fmt.Errorf("ask session %s for its state: %w", id, unansweredError(id, err))
+		return s, fmt.Errorf("ask session %s for its state: %w", id, c.unansweredError(ctx, id, err))
 	}
 	if end := got.QueryRejected; end != nil {
 		s.State, s.Reason = session.Retired, fmt.Sprintf("its workflow was ended from outside (%s)", strings.ToLower(end.GetStatus().String()))
@@ -252,9 +252,9 @@ func (c Client) Send(ctx context.Context, id session.ID, name, updateID string, 
 		return &RefusedError{app.Message()}
 	}
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return runs.ErrNoWorker
+		return runs.Unanswered(ctx, c.Temporal, id.WorkflowID())
 	}
-	return fmt.Errorf("send %s to session %s: %w", name, id, unansweredError(id, err))
+	return fmt.Errorf("send %s to session %s: %w", name, id, c.unansweredError(ctx, id, err))
 }
 
 // sendTimeout bounds a message: a diff is read meanwhile.
@@ -266,7 +266,7 @@ func sendTimeout(name string) time.Duration {
 }
 
 // unansweredError converts the error of a call that a worker has to answer.
-func unansweredError(id session.ID, err error) error {
+func (c Client) unansweredError(ctx context.Context, id session.ID, err error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return fmt.Errorf("session %s is retired, or there is none", id)
 	}
@@ -277,7 +277,7 @@ func unansweredError(id session.ID, err error) error {
 	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)
 	_, young := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	if late || idle || young || errors.Is(err, context.DeadlineExceeded) {
-		return runs.ErrNoWorker
+		return runs.Unanswered(ctx, c.Temporal, id.WorkflowID())
 	}
 	return err
 }

@@ -90,6 +90,15 @@ func (e *engine) DescribeWorkflowExecution(_ context.Context, id, _ string) (*wo
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: e.workflows[i]}, nil
 }
 
+// GetWorkflowHistory returns the history of a workflow that no worker has served.
+func (*engine) GetWorkflowHistory(context.Context, string, string, bool, enums.HistoryEventFilterType) client.HistoryEventIterator {
+	return noEvents{}
+}
+
+type noEvents struct{ client.HistoryEventIterator }
+
+func (noEvents) HasNext() bool { return false }
+
 func (e *engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
 	e.started = append(e.started, o)
 	if len(e.started) > 1 {

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows/format"
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
@@ -42,6 +43,7 @@ func WorkflowID(target dispatch.GardenID) string { return "dispatch-" + string(t
 
 // Input is the input of Dispatch.
 type Input struct {
+	Format format.Stamp      `json:"format"`
 	Target dispatch.GardenID `json:"target"`
 	// Done holds the dispatches of the previous execution, which this one continues.
 	Done []dispatch.Ended `json:"done,omitempty"`
@@ -65,6 +67,7 @@ const (
 // The order of the steps is fixed (docs/contracts/dispatch.md, 6): validate, resolve, domain guard,
 // lock, look, table, preflight behind a resume alone, execute, release once.
 func Dispatch(ctx workflow.Context, in Input) (dispatch.History, error) {
+	in.Format.Check()
 	d := &target{
 		id: in.Target, idle: cmp.Or(in.Idle, targetIdle), section: workflow.NewMutex(ctx),
 		done: append([]dispatch.Ended{}, in.Done...), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target)),
@@ -87,7 +90,7 @@ func Dispatch(ctx workflow.Context, in Input) (dispatch.History, error) {
 		err = late
 	}
 	if err == nil && long { // the next execution knows the messages of this one
-		return dispatch.History{}, workflow.NewContinueAsNewError(ctx, Dispatch, Input{in.Target, d.done, in.Idle})
+		return dispatch.History{}, workflow.NewContinueAsNewError(ctx, Dispatch, Input{Target: in.Target, Done: d.done, Idle: in.Idle})
 	}
 	return d.history(), err
 }

@@ -13,10 +13,12 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/notify"
 	"github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows/format"
 )
 
 // Input is the notice and the channels to deliver it by.
 type Input struct {
+	Format   format.Stamp  `json:"format"`
 	Notice   notify.Notice `json:"notice"`
 	Channels []run.Channel `json:"channels"`
 }
@@ -35,6 +37,7 @@ const Delivered = "delivered"
 // Notice delivers the notice by each channel, side by side. A webhook is tried for a day: it arrives at least once, each
 // time with the id of the notice. A program or the desktop, which show it at once or not at all, are tried three times.
 func Notice(ctx workflow.Context, in Input) (Result, error) {
+	in.Format.Check()
 	out := Result{Outcomes: map[run.Channel]string{}}
 	calls := make([]workflow.Future, len(in.Channels))
 	for i, c := range in.Channels {

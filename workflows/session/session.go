@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/workflows/coroutine"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
+	"github.com/ratchet-dev/ratchet/workflows/format"
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
@@ -43,6 +44,7 @@ var (
 // Input starts a session, or continues it after continue-as-new. Exactly one of Session and Snapshot is
 // set.
 type Input struct {
+	Format   format.Stamp      `json:"format"`
 	Session  *session.Input    `json:"session,omitempty"`
 	Snapshot *session.Snapshot `json:"snapshot,omitempty"`
 	// Deliveries goes with a Snapshot.
@@ -67,6 +69,7 @@ const (
 
 // Session keeps one conversation with an agent, until it is retired. A cancellation retires it.
 func Session(ctx workflow.Context, in Input) (Result, error) {
+	in.Format.Check()
 	r, err := newRunner(ctx, in)
 	if err != nil {
 		return Result{}, temporal.NewNonRetryableApplicationError(err.Error(), report.InvalidInputError, err)

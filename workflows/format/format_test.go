@@ -1,0 +1,43 @@
+package format_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/workflows"
+	"github.com/ratchet-dev/ratchet/workflows/dispatch"
+	"github.com/ratchet-dev/ratchet/workflows/notify"
+	"github.com/ratchet-dev/ratchet/workflows/session"
+)
+
+const refusal = "another build of Ratchet started this workflow"
+
+func TestEachWorkflowRefusesAnotherFormat(t *testing.T) {
+	for name, workflow := range map[string]any{
+		"Run": workflows.Run, "Session": session.Session, "Dispatch": dispatch.Dispatch, "Notice": notify.Notice,
+	} {
+		for input, refused := range map[string]bool{`{}`: true, `{"format":0}`: true, `{"format":2}`: true, `{"format":1}`: false} {
+			var suite testsuite.WorkflowTestSuite
+			suite.SetLogger(temporaltest.Quiet{})
+			e := suite.NewTestWorkflowEnvironment()
+			e.RegisterWorkflow(workflow)
+			e.ExecuteWorkflow(name, json.RawMessage(input))
+			if err := e.GetWorkflowError(); refused != (err != nil && strings.Contains(err.Error(), refusal)) {
+				t.Errorf("%s of %s: got %v, want refused %v", name, input, err, refused)
+			}
+		}
+	}
+}
+
+func TestWhateverStartsAWorkflowStampsIt(t *testing.T) {
+	b, err := json.Marshal(workflows.RunInput{})
+	var in workflows.RunInput
+	if err != nil || json.Unmarshal(b, &in) != nil {
+		t.Fatalf("%s, %v", b, err)
+	}
+	in.Format.Check()
+}
