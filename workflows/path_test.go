@@ -37,6 +37,7 @@ type path struct {
 // paths are those that the replay corpus holds.
 var paths = []path{
 	{name: "completed", policy: run.Never, status: run.Completed},
+	{name: "no-planner", policy: run.Never, status: run.Completed, input: func(in *run.Input) { in.Providers.Planner = run.NoPlanner }},
 	{name: "approved", policy: run.Always, status: run.Completed, play: func(p *testRun) { p.decide(run.Approve, false) }},
 	{name: "approved-by-update", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED), play: func(p *testRun) {
 		p.update(workflows.ApprovalMessage, run.Decision{ApprovalID: p.approval().ApprovalID, Decision: run.Approve})
