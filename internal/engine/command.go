@@ -155,17 +155,12 @@ func lockCommand(ctx context.Context, path string) (*os.File, error) {
 	return lockFile(ctx, path, func() {})
 }
 
-// historiesNote follows the server in serverFile. It names the format of the histories in the database, as
-// historiesFormat of the engine's program does.
-const historiesNote = "histories 1"
-
 // admitServer refuses a database that another minor version of the server, or a newer one, wrote: the
-// command migrates nothing. It refuses one with histories that this build cannot replay. It notes the
-// server that writes from here on.
+// command migrates nothing. It notes the server that writes from here on.
 func admitServer(dir, server string) error {
 	path := filepath.Join(dir, serverFile)
 	b, err := os.ReadFile(path)
-	wrote, histories, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
+	wrote := strings.TrimSpace(string(b))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -174,14 +169,11 @@ func admitServer(dir, server string) error {
 		if _, err := os.Lstat(filepath.Join(dir, commandFile)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("the database in %s was written by Temporal server of a version that %s does not say: write the version there, or begin a new one with --db and bring the open runs back with `starter resume`", dir, path)
 		}
-	case histories != historiesNote:
-		return fmt.Errorf("the database in %s holds workflows that this build cannot replay (it has %q, want %q): "+
-			"name another file with --db, and bring open runs back with `starter resume DIR`", dir, histories, historiesNote)
 	case !slices.Equal(splitVersion(wrote)[:min(2, len(splitVersion(wrote)))], splitVersion(server)[:2]), compareVersions(wrote, server) > 0:
 		return fmt.Errorf("the database in %s was written by Temporal server %.20s and the %s command brings %s, which does not migrate it: "+
 			"use the command that wrote it, or begin a new one with --db and bring the open runs back with `starter resume`", dir, wrote, commandName, server)
 	}
-	return file.Replace(path, []byte(server+" "+historiesNote+"\n"))
+	return file.Replace(path, []byte(server+"\n"))
 }
 
 // freePort returns the port, if it is free, or any free one for 0.

@@ -34,16 +34,11 @@ type writer struct {
 	Server     string `json:"server"`
 	Schema     string `json:"schema"`
 	Visibility string `json:"visibility"`
-	Histories  int    `json:"histories"`
 	Complete   bool   `json:"complete"`
 }
 
-// historiesFormat is the number of the format of the histories in the database. It grows when Ratchet's workflows
-// can no longer replay the histories of earlier builds.
-const historiesFormat = 1
-
 var thisServer = writer{
-	Server: headers.ServerVersion, Schema: sqlite.Version, Visibility: sqlite.VisibilityVersion, Histories: historiesFormat,
+	Server: headers.ServerVersion, Schema: sqlite.Version, Visibility: sqlite.VisibilityVersion,
 }
 
 // database is an SQLite file that only this process writes, until it closes the lock or ends.
@@ -151,10 +146,6 @@ func admit(path string) (fresh bool, err error) {
 	}
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", versionFile(path), err)
-	}
-	if by.Complete && by.Histories != historiesFormat {
-		return false, fmt.Errorf("database %s holds workflows of format %d and this build replays format %d: "+
-			"name another file with --db, and bring open runs back with `starter resume DIR`", path, by.Histories, historiesFormat)
 	}
 	if by.Complete && !by.readableBy(thisServer) {
 		return false, fmt.Errorf("database %s was written by Temporal server %s (schema %s), this engine is %s (schema %s) "+
