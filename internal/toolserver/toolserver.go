@@ -1,6 +1,5 @@
-// Package toolserver serves tools to one client of the Model Context Protocol on a stream. A line that is no message is
-// answered with an error and does not end the session. A failure of a tool is an error of that tool in one line, which
-// the agent reads; it is never an error of the protocol.
+// Package toolserver serves tools to one client of the Model Context Protocol on a stream. A failure of a tool is an
+// error of that tool in one line, which the agent reads; it is never an error of the protocol.
 package toolserver
 
 import (
@@ -9,11 +8,16 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 )
+
+// maxLine is how many bytes a message of the client may have. A call with the longest text for a peer has some 200,000
+// when each character is escaped.
+const maxLine = 1 << 20
 
 // Config configures a server. Every member is required.
 type Config struct {
@@ -32,8 +36,8 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.WriteCloser) erro
 	})
 	m.AddReceivingMiddleware(endingWith(ctx))
 	c.Offer(m)
-	to := &answers{WriteCloser: out}
-	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(in, to)), Writer: to}, nil)
+	s := &paced{in: in, out: out}
+	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: s, Writer: s, MaxLineLength: maxLine}, nil)
 	if err != nil {
 		return err
 	}
@@ -44,6 +48,32 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.WriteCloser) erro
 	}
 	return err
 }
+
+// paced is the stream of a client. It reads nothing while the client does not read an answer, because the SDK keeps every
+// message that it has not answered yet.
+type paced struct {
+	in      io.Reader
+	out     io.WriteCloser
+	writing sync.Mutex
+}
+
+func (s *paced) Read(p []byte) (int, error) {
+	s.awaitWrite()
+	return s.in.Read(p)
+}
+
+func (s *paced) awaitWrite() {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+}
+
+func (s *paced) Write(p []byte) (int, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.out.Write(p)
+}
+
+func (s *paced) Close() error { return s.out.Close() }
 
 func moduleVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
@@ -83,7 +113,5 @@ func OneLine(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(lineOf(err))
+	return errors.New(display.OneLine(err.Error(), maxError))
 }
-
-func lineOf(err error) string { return display.OneLine(err.Error(), maxError) }

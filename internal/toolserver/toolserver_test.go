@@ -1,6 +1,7 @@
 package toolserver_test
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"net"
@@ -14,6 +15,21 @@ import (
 
 // TestAClientThatReadsNoAnswersIsReadNoFurther has a client ask without end, and read nothing of what it is told. Each call
 // that was taken of it would be held in memory.
+func TestAnEndlessMessageEndsTheSession(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- toolserver.Serve(t.Context(), toolserver.Config{Log: slog.New(slog.DiscardHandler), Offer: func(*mcp.Server) {}}, server, server)
+	}()
+	for err := error(nil); err == nil; {
+		_, err = client.Write(bytes.Repeat([]byte("["), 1<<16))
+	}
+	if err := <-ended; err == nil {
+		t.Error("the session ended without an error")
+	}
+}
+
 func TestAClientThatReadsNoAnswersIsReadNoFurther(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()

@@ -272,3 +272,17 @@ func TestAClientThatHangsUpLeavesTheDispatchGoing(t *testing.T) {
 		t.Errorf("%v; log: %s", err, w.log.String())
 	}
 }
+
+func TestTheLongestMessageIsTaken(t *testing.T) {
+	w := newFixture(t)
+	w.engine.result = results(t)[0].Result
+	escaped := strings.Repeat(`\ud83c\udf31`, dispatch.MaxMessage)
+	p := w.serve(t.Context(), t, plainly)
+	go p.talk(t, hello, calls("entwurf_v2", `{"target":"`+string(live)+`","intent":"fire-and-forget","message":"`+escaped+`"}`))
+	out := bufio.NewScanner(p.out)
+	out.Scan()
+	out.Scan()
+	if sent := w.engine.sent(); len(sent) != 1 || sent[0].Request.Message != strings.Repeat("🌱", dispatch.MaxMessage) {
+		t.Errorf("got %d messages, want the longest; answer: %s", len(sent), out.Text())
+	}
+}
