@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
@@ -19,7 +19,7 @@ import (
 
 // Start starts a run as `starter run --detach` does, tightened whatever the settings are (session.Tighten,
 // settings.Values.ForAgent): the agent chooses the repository, too. A value of the agent is never read as a flag.
-func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Started, err error) {
+func (r *remote) Start(ctx context.Context, s tools.Start) (started runtools.Started, err error) {
 	if err := r.cli.mayDecide(); err != nil {
 		return started, err
 	}
@@ -61,6 +61,6 @@ func mayName(provider string) error {
 }
 
 // Await waits until the run needs a person or has ended, or until ctx ends, and says what it needs.
-func (r *remote) Await(ctx context.Context, name string) (runs.Needs, error) {
-	return onNamed(context.WithoutCancel(ctx), r, name, func(f found) (runs.Needs, error) { return f.AwaitNeeds(ctx, f.id) }) // the last look is not cut off
+func (r *remote) Await(ctx context.Context, name string) (any, error) {
+	return onNamed(context.WithoutCancel(ctx), r, name, func(f found) (any, error) { return f.AwaitNeeds(ctx, f.id) }) // the last look is not cut off
 }

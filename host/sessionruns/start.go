@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
@@ -111,7 +112,7 @@ func (s *served) permitted(ctx context.Context, l ledger, id run.ID, message str
 		return wish{}, err
 	}
 	err = s.Permit(ctx, message, agent.Permission{
-		CallID: "run-" + uuid.NewString(), Tool: startTool, Input: input, Title: "start a run: " + display.OneLine(asked.Goal, 100),
+		CallID: "run-" + uuid.NewString(), Tool: runtools.Start, Input: input, Title: "start a run: " + display.OneLine(asked.Goal, 100),
 		Reason: fmt.Sprintf("run %d of at most %d of this session, by %s on %s", len(l.Runs)+1, g.Total, g.Run.Providers.Developer, s.Session.Repository.Path),
 	})
 	return wish{ID: id, Goal: run.DigestOf([]byte(asked.Goal)), Base: src.Base, At: time.Now().UTC()}, err

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -103,6 +104,21 @@ func AddTool[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[
 		res, out, err := handle(ctx, req, in)
 		return res, out, OneLine(err)
 	})
+}
+
+// Looking returns the annotations of a tool that changes nothing.
+func Looking(title string) *mcp.ToolAnnotations {
+	no := false
+	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
+}
+
+// OneOf returns the schema of one of some words.
+func OneOf[T ~string](words []T) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, w := range words {
+		s.Enum = append(s.Enum, string(w))
+	}
+	return s
 }
 
 // maxError bounds the characters of the line of an error.

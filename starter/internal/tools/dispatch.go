@@ -73,7 +73,7 @@ func (s *server) offerPast(m *mcp.Server) {
 	addTool(m, &mcp.Tool{
 		Name:        "ratchet_dispatches",
 		Description: "List the last dispatches, the newest first, and what came of each: of those to one session, or of all. One without a result goes on.",
-		InputSchema: boundMax(schemaOf[pastInput]()), OutputSchema: pastSchema(), Annotations: lookingTool("Dispatches"),
+		InputSchema: boundMax(schemaOf[pastInput]()), OutputSchema: pastSchema(), Annotations: toolserver.Looking("Dispatches"),
 	}, s.pastDispatches)
 }
 

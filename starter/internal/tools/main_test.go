@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
@@ -103,15 +104,15 @@ func (e *engine) Reply(_ context.Context, name string, r run.Reply) (run.ID, err
 	return "r-1", e.err
 }
 
-func (e *engine) Start(_ context.Context, s tools.Start) (tools.Started, error) {
+func (e *engine) Start(_ context.Context, s tools.Start) (runtools.Started, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.started = append(e.started, s)
-	return tools.Started{RunID: "r-2", Name: "slug#2"}, e.err
+	return runtools.Started{RunID: "r-2", Name: "slug#2"}, e.err
 }
 
 // Await waits as long as it may for a run that is at work.
-func (e *engine) Await(ctx context.Context, name string) (runs.Needs, error) {
+func (e *engine) Await(ctx context.Context, name string) (any, error) {
 	if name == "busy" {
 		<-ctx.Done()
 		return runs.NewNeeds("r-1", "slug#1", run.Running, &run.Pending{}), e.err

@@ -8,6 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/peers"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/toolserver"
 )
 
 func (s *server) offerPeers(m *mcp.Server) {
@@ -15,12 +16,12 @@ func (s *server) offerPeers(m *mcp.Server) {
 		Name: "entwurf_peers",
 		Description: "List the agent sessions of this host that have a garden id: backend, directory, model and whether they live, " +
 			"the sockets without a record, and what was wrong while looking. Facts of this moment.",
-		Annotations: lookingTool("Peers"),
+		Annotations: toolserver.Looking("Peers"),
 	}, s.listPeers)
 	addTool(m, &mcp.Tool{
 		Name:        "entwurf_self",
 		Description: "Say who you are to the other sessions: your own identity as it is proved, and whether an answer would reach you. An error when none can be proved.",
-		Annotations: lookingTool("Who am I"),
+		Annotations: toolserver.Looking("Who am I"),
 	}, s.describeSelf)
 	no := false
 	addTool(m, &mcp.Tool{

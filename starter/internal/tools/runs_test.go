@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
@@ -114,7 +115,7 @@ func TestARunIsStarted(t *testing.T) {
 	w := newFixture(t)
 	const arguments = `{"goal":"g","repository":"/src/slug","provider":"claude","checks":["go test ./..."]}`
 	w.AllowStarts = true
-	var got tools.Started
+	var got runtools.Started
 	structured(t, w.connect(t).call("ratchet_run_start", arguments), &got)
 	want := []tools.Start{{Goal: "g", Repository: "/src/slug", Provider: "claude", Checks: []string{"go test ./..."}}}
 	if got.RunID != "r-2" || got.Name != "slug#2" || !reflect.DeepEqual(w.engine.started, want) {

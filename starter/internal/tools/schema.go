@@ -8,7 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/toolserver"
 )
 
 // schemaOf returns the schema of a struct. It allows exactly the members of the struct, and
@@ -31,10 +31,16 @@ func schemaWith[T any](types map[reflect.Type]*jsonschema.Schema) *jsonschema.Sc
 func wordSchemas() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[dispatch.GardenID](): {Type: "string", Pattern: dispatch.GardenPattern},
-		reflect.TypeFor[dispatch.Intent]():   oneOf(dispatch.Intents),
-		reflect.TypeFor[dispatch.Mode]():     oneOf(dispatch.Modes),
-		reflect.TypeFor[run.Status]():        oneOf(run.Statuses),
+		reflect.TypeFor[dispatch.Intent]():   toolserver.OneOf(dispatch.Intents),
+		reflect.TypeFor[dispatch.Mode]():     toolserver.OneOf(dispatch.Modes),
 	}
+}
+
+// boundMax bounds the member max. It sets no default, because the SDK panics when it has to set a default in null.
+func boundMax(s *jsonschema.Schema) *jsonschema.Schema {
+	most := s.Properties["max"]
+	most.Minimum, most.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(100.0)
+	return s
 }
 
 // requestSchema returns the schema of a dispatch, as the contract has it.
@@ -48,13 +54,13 @@ func requestSchema() *jsonschema.Schema {
 // receiptSchema returns a schema with the members of both branches, because clients handle a
 // schema without alternatives better. The contract's own schema keeps the branches apart.
 func receiptSchema() *jsonschema.Schema {
-	observed := oneOf(dispatch.Livenesses)
+	observed := toolserver.OneOf(dispatch.Livenesses)
 	observed.Type, observed.Types, observed.Enum = "", []string{"string", "null"}, append(observed.Enum, nil)
 	return &jsonschema.Schema{
 		Type: "object", Description: "what was decided, and from what fact",
 		Properties: map[string]*jsonschema.Schema{
-			"ok": {Type: "boolean"}, "action": oneOf(dispatch.Actions), "transport": oneOf(dispatch.Transports),
-			"ownership": oneOf(dispatch.Ownerships), "reason": oneOf(dispatch.Reasons), "observedLiveness": observed,
+			"ok": {Type: "boolean"}, "action": toolserver.OneOf(dispatch.Actions), "transport": toolserver.OneOf(dispatch.Transports),
+			"ownership": toolserver.OneOf(dispatch.Ownerships), "reason": toolserver.OneOf(dispatch.Reasons), "observedLiveness": observed,
 		},
 		Required:             []string{"ok", "observedLiveness"},
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
@@ -67,7 +73,7 @@ func outcomeSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type: "object", Description: "what came of it; absent when the receipt is a reject",
 		Properties: map[string]*jsonschema.Schema{
-			"kind": oneOf(dispatch.Kinds), "transport": oneOf(dispatch.Transports),
+			"kind": toolserver.OneOf(dispatch.Kinds), "transport": toolserver.OneOf(dispatch.Transports),
 			"retrySafe": {Type: "boolean", Description: "whether the same message may be dispatched again"},
 			"answer":    {Type: "string", Description: "what the target said last in the turn that was awaited"},
 			"error":     {Type: "string"},
@@ -87,12 +93,4 @@ func pastSchema() *jsonschema.Schema {
 		Required:   []string{"receipt"},
 	}
 	return schemaWith[pastOutput](types)
-}
-
-func oneOf[T ~string](words []T) *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "string"}
-	for _, w := range words {
-		s.Enum = append(s.Enum, string(w))
-	}
-	return s
 }

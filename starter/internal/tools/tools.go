@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -46,18 +47,27 @@ type Engine interface {
 	Dispatch(context.Context, dispatch.Message) (dispatch.Result, error)
 	// Past may return some dispatches together with an error.
 	Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error)
-	List(context.Context, runs.Filter) ([]runs.Listed, error)
-	// Standing returns the state of a run and its pending approval or question, as its
-	// JSON.
-	Standing(ctx context.Context, name string) (any, error)
+	// Runs returns the state of a run and its pending approval or question.
+	runtools.Runs[runs.Listed, any]
 	Decide(ctx context.Context, name string, d run.Decision) (run.ID, error)
 	Reply(ctx context.Context, name string, r run.Reply) (run.ID, error)
-	// Start starts a run. A person has to approve its patches and tools, and it runs in the box, whatever settings
+	// Start starts a run. A person has to approve its patches and tools, and it runs in the sandbox, whatever settings
 	// there are.
-	Start(context.Context, Start) (Started, error)
-	// Await waits until the run needs a person or has ended. When ctx ends first, it says where the run stands.
-	Await(ctx context.Context, name string) (runs.Needs, error)
+	Start(context.Context, Start) (runtools.Started, error)
 }
+
+// Start is a run that an agent starts. What it does not say is taken from the settings of the user and of the
+// repository, but for what only a person may loosen: see Engine.
+type Start struct {
+	Goal       string   `json:"goal" jsonschema:"what the run is to reach"`
+	Repository string   `json:"repository" jsonschema:"absolute path of a directory in the git repository to work on, with nothing uncommitted in it"`
+	Provider   string   `json:"provider,omitempty" jsonschema:"agent or model that plans, develops and fixes, such as claude, codex or anthropic:<model>; default: that of the user's or the repository's settings"`
+	Checks     []string `json:"checks,omitempty" jsonschema:"commands that judge the result; default: those of the settings, or found in the repository"`
+}
+
+// nextStep is what the agent reads of a run that was started. It is not told of the run by itself, because the session
+// that has called is not surely known.
+const nextStep = "You are not told of it by itself: " + runtools.Wait + " waits until it needs a person or has ended."
 
 const instructions = `Agent sessions of this host are addressed by garden ids: entwurf_peers lists them, entwurf_v2 sends to one, entwurf_inbox_read takes your own mail, entwurf_self says who you are to the others.
 ratchet_dispatches shows what came of dispatches, also of those that you did not wait for.
@@ -84,14 +94,21 @@ func (s *server) offerTools(m *mcp.Server) {
 	s.offerPeers(m)
 	s.offerDispatch(m)
 	s.offerPast(m)
-	s.offerRuns(m)
-	s.offerWait(m)
+	runtools.Offer(m, s.Engine)
 	if s.AllowStarts {
-		s.offerStart(m)
+		runtools.OfferStart(m, "Start a run of a coding agent on a git repository.", s.startRun)
 	}
 	if s.AllowDecisions {
 		s.offerDecisions(m)
 	}
+}
+
+func (s *server) startRun(ctx context.Context, in Start) (runtools.Started, error) {
+	out, err := s.Engine.Start(ctx, in)
+	if err == nil {
+		out.Next = nextStep
+	}
+	return out, err
 }
 
 // addTool offers a tool. The output of handle is the answer as JSON. It is the answer as text too,
@@ -105,12 +122,6 @@ func addTool[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[
 
 // none is the input of a tool without arguments.
 type none struct{}
-
-// lookingTool returns the annotations of a tool that changes nothing.
-func lookingTool(title string) *mcp.ToolAnnotations {
-	no := false
-	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
-}
 
 func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
