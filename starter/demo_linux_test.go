@@ -186,8 +186,7 @@ func constant(line string) string {
 	return changing.ReplaceAllString(someone.ReplaceAllString(line, "approved"), "#")
 }
 
-// checkPicture checks that the demo shows each line of the picture in the README. The program picture in
-// .ci/tools draws another.
+// checkPicture checks that the demo shows each line of the picture in the README.
 func checkPicture(t *testing.T, shown string) {
 	t.Helper()
 	lines := map[string]bool{}
@@ -204,7 +203,7 @@ func checkPicture(t *testing.T, shown string) {
 	}
 	for _, m := range found {
 		if line := html.UnescapeString(tag.ReplaceAllString(m[1], "")); !lines[constant(line)] {
-			t.Errorf("the demo does not show %q, as the picture does: draw it anew", line)
+			t.Errorf("the demo does not show %q, as docs/kill.svg does: change the line there", line)
 		}
 	}
 }
