@@ -10,7 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 )
@@ -29,8 +31,7 @@ type Values map[string]Value
 const (
 	maxFile  = 32 << 10
 	maxLines = 2000
-	// maxOpen bounds the brackets of a file and the dots of a name: the decoder's time grows with the
-	// square of how deep a value lies.
+	// maxOpen bounds the brackets of a file and the dots of a name.
 	maxOpen = 300
 )
 
@@ -50,10 +51,10 @@ func (e *lineError) Error() string {
 	return at + ": " + display.Line(first)
 }
 
-// document is a file of settings while it is read.
+// document is a file of settings.
 type document struct {
-	path string
-	meta toml.MetaData
+	path  string
+	lines map[string]int // of the first mention of each key, by joinKey
 }
 
 // repositoryTable names the table of a user's file whose tables hold the settings for single repositories.
@@ -65,11 +66,11 @@ func decode(path string, b []byte, mayName bool) (f File, err error) {
 	if err := checkBytes(path, b); err != nil {
 		return File{}, err
 	}
-	d := document{path: path}
-	var top map[string]toml.Primitive
-	if d.meta, err = toml.Decode(string(b), &top); err != nil {
-		return File{}, d.fault(err)
+	var top map[string]any
+	if err := toml.Unmarshal(b, &top); err != nil {
+		return File{}, fault(path, err)
 	}
+	d := document{path, linesOf(b)}
 	f.Repositories = map[string]Values{}
 	if table, ok := top[repositoryTable]; ok && mayName {
 		delete(top, repositoryTable)
@@ -83,9 +84,47 @@ func decode(path string, b []byte, mayName bool) (f File, err error) {
 			return File{}, err
 		}
 	}
-	f.Values, err = d.readValues(top, keys)
+	f.Values, err = d.readTable("", top, keys)
 	return f, err
 }
+
+// fault returns the error of the decoder as a line.
+func fault(path string, err error) error {
+	line := 0
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, _ = at.Position()
+	}
+	return &lineError{path, line, strings.TrimPrefix(err.Error(), "toml: ")}
+}
+
+// linesOf returns the line of the first mention of each key of a document that the decoder has taken. The decoder tells
+// lines of faults only.
+func linesOf(b []byte) map[string]int {
+	lines := map[string]int{}
+	var p unstable.Parser
+	p.Reset(b)
+	table := ""
+	for p.NextExpression() {
+		e := p.Expression()
+		name := table
+		if e.Kind != unstable.KeyValue {
+			name = ""
+		}
+		for part := e.Key(); part.Next(); {
+			name = joinKey(name, string(part.Node().Data))
+			if lines[name] == 0 {
+				lines[name] = p.Shape(part.Node().Raw).Start.Line
+			}
+		}
+		if e.Kind != unstable.KeyValue {
+			table = name
+		}
+	}
+	return lines
+}
+
+// joinKey returns the name of a key in a table; the table at the top is "". No key holds a byte of zero.
+func joinKey(table, key string) string { return table + "\x00" + key }
 
 // checkBytes refuses anything but a text of a few lines.
 func checkBytes(path string, b []byte) error {
@@ -110,20 +149,24 @@ func checkBytes(path string, b []byte) error {
 	return nil
 }
 
-func (d document) readRepositories(table toml.Primitive) (map[string]Values, error) {
-	var tables map[string]map[string]toml.Primitive
-	if err := d.meta.PrimitiveDecode(table, &tables); err != nil {
-		return nil, d.fault(err)
-	}
-	if tables == nil { // the decoder takes any value for an empty map
-		return nil, &lineError{d.path, d.line(table), "repository wants tables: write [repository.\"/path/of/it\"]"}
+func (d document) readRepositories(v any) (map[string]Values, error) {
+	const wanted = "repository wants tables: write [repository.\"/path/of/it\"]"
+	top := joinKey("", repositoryTable)
+	tables, ok := v.(map[string]any)
+	if !ok {
+		return nil, &lineError{d.path, d.lines[top], wanted}
 	}
 	all := map[string]Values{}
 	for _, dir := range slices.Sorted(maps.Keys(tables)) {
-		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
-			return nil, &lineError{d.path, d.line(table), fmt.Sprintf("[repository.%q]: name the repository by its absolute path", dir)}
+		name := joinKey(top, dir)
+		table, ok := tables[dir].(map[string]any)
+		if !ok {
+			return nil, &lineError{d.path, d.lines[name], wanted}
 		}
-		values, err := d.readValues(tables[dir], keys)
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+			return nil, &lineError{d.path, d.lines[name], fmt.Sprintf("[repository.%q]: name the repository by its absolute path", dir)}
+		}
+		values, err := d.readTable(name, table, keys)
 		if err != nil {
 			return nil, err
 		}
@@ -132,64 +175,22 @@ func (d document) readRepositories(table toml.Primitive) (map[string]Values, err
 	return all, nil
 }
 
-// readValues reads one table, the first line first. The keys are those that it may have.
-func (d document) readValues(table map[string]toml.Primitive, keys []key) (Values, error) {
+// readTable reads one table, the first line first. The keys are those that it may have.
+func (d document) readTable(table string, members map[string]any, keys []key) (Values, error) {
 	values := Values{}
-	names := slices.SortedFunc(maps.Keys(table), func(a, b string) int { return d.line(table[a]) - d.line(table[b]) })
-	for _, name := range names {
+	line := func(name string) int { return d.lines[joinKey(table, name)] }
+	for _, name := range slices.SortedFunc(maps.Keys(members), func(a, b string) int { return line(a) - line(b) }) {
 		k, ok := findKey(keys, name)
-		line := d.line(table[name])
 		if !ok {
-			return nil, &lineError{d.path, line, unknownKey(keys, name)}
+			return nil, &lineError{d.path, line(name), unknownKey(keys, name)}
 		}
-		c := cell{key: k}
-		if err := d.meta.PrimitiveDecode(table[name], &c); err != nil {
-			return nil, &lineError{d.path, line, plainCause(err)}
+		texts, err := k.read(members[name])
+		if err != nil {
+			return nil, &lineError{d.path, line(name), err.Error()}
 		}
-		values[name] = Value{Texts: c.values, Path: d.path, Line: line}
+		values[name] = Value{Texts: texts, Path: d.path, Line: line(name)}
 	}
 	return values, nil
-}
-
-// line returns the line of a value. A table that only the names of others imply has the line of the first of
-// them.
-func (d document) line(p toml.Primitive) int {
-	if parse, ok := errors.AsType[toml.ParseError](d.meta.PrimitiveDecode(p, &lineOf{})); ok && parse.Position.Line > 0 {
-		return parse.Position.Line
-	}
-	var members map[string]toml.Primitive
-	if err := d.meta.PrimitiveDecode(p, &members); err != nil {
-		return 0
-	}
-	first := 0
-	for _, member := range members {
-		if line := d.line(member); first == 0 || line > 0 && line < first {
-			first = line
-		}
-	}
-	return first
-}
-
-// fault returns the error of the decoder as a line.
-func (d document) fault(err error) error {
-	if parse, ok := errors.AsType[toml.ParseError](err); ok {
-		return &lineError{d.path, parse.Position.Line, plainCause(err)}
-	}
-	return &lineError{path: d.path, text: strings.TrimPrefix(err.Error(), "toml: ")}
-}
-
-// plainCause returns what a decoder's error says beside the line.
-func plainCause(err error) string {
-	if parse, ok := errors.AsType[toml.ParseError](err); ok {
-		text := parse.Error()
-		if _, after, ok := strings.Cut(text, fmt.Sprintf("line %d", parse.Position.Line)); ok {
-			if parse.LastKey != "" {
-				after = strings.TrimPrefix(after, fmt.Sprintf(" (last key %q)", parse.LastKey))
-			}
-			return strings.TrimPrefix(after, ": ")
-		}
-	}
-	return strings.TrimPrefix(err.Error(), "toml: ")
 }
 
 // flagsOnly are flags of `starter run` that no file sets.
@@ -211,39 +212,13 @@ func unknownKey(keys []key, name string) string {
 	if name == noticeTable {
 		return noticesElsewhere
 	}
-	best, least := "", 4
-	for _, known := range namesOf(keys) {
-		if n := distance(strings.ReplaceAll(strings.ToLower(name), "_", "-"), known); n < least {
-			best, least = known, n
-		}
+	// cobra finds what was meant by a command.
+	known := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range namesOf(keys) {
+		known.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}
-	if best != "" {
-		return fmt.Sprintf("unknown key %+.60q: did you mean %s?", name, best)
+	if meant := known.SuggestionsFor(strings.ReplaceAll(name, "_", "-")); len(meant) > 0 {
+		return fmt.Sprintf("unknown key %+.60q: did you mean %s?", name, strings.Join(meant, " or "))
 	}
 	return fmt.Sprintf("unknown key %+.60q: the keys are %s", name, strings.Join(namesOf(keys), ", "))
-}
-
-// distance returns how many letters must be added, left out or replaced to make one word of the other. It
-// gives up at words that are far too long.
-func distance(a, b string) int {
-	if len(a) > 40 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,8 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
@@ -229,45 +227,29 @@ func checkBranch(template string) error {
 	return err
 }
 
-// cell is a value as a file has it: the texts that the flag of the key would be given. It makes the
-// decoder name the line of what it refuses.
-type cell struct {
-	key    key
-	values []string
-}
-
-// UnmarshalTOML refuses a value of another type than the key's, and texts that no flag should have.
-func (c *cell) UnmarshalTOML(v any) error {
+// read returns the texts that the flag of the key would be given for a value of a file. It refuses a value of another
+// type than the key's, and texts that no flag should have.
+func (k key) read(v any) (texts []string, err error) {
+	if !k.kind.admits(v) {
+		return nil, fmt.Errorf("%s wants %s", k.name, k.kind)
+	}
 	switch v := v.(type) {
-	case string:
-		c.values = []string{v}
-	case bool:
-		c.values = []string{strconv.FormatBool(v)}
-	case int64:
-		c.values = []string{strconv.FormatInt(v, 10)}
 	case float64:
-		c.values = []string{strconv.FormatFloat(v, 'f', -1, 64)}
+		texts = []string{strconv.FormatFloat(v, 'f', -1, 64)}
 	case []any:
 		for _, member := range v {
-			s, ok := member.(string)
-			if !ok {
-				return c.wrongType()
-			}
-			c.values = append(c.values, s)
+			texts = append(texts, member.(string))
+		}
+	default:
+		texts = []string{fmt.Sprint(v)}
+	}
+	for _, value := range texts {
+		if err := k.checkText(value); err != nil {
+			return nil, err
 		}
 	}
-	if !c.key.kind.admits(v) {
-		return c.wrongType()
-	}
-	for _, value := range c.values {
-		if err := c.checkText(value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return texts, nil
 }
-
-func (c *cell) wrongType() error { return fmt.Errorf("%s wants %s", c.key.name, c.key.kind) }
 
 // admits reports whether a value has the type.
 func (k kind) admits(v any) bool {
@@ -285,34 +267,24 @@ func (k kind) admits(v any) bool {
 	case float64:
 		return k == number && v >= 0 && v < 1e12
 	case []any:
-		return k == list
+		return k == list && !slices.ContainsFunc(v, func(member any) bool { _, ok := member.(string); return !ok })
 	}
 	return false
 }
 
-func (c *cell) checkText(value string) error {
+func (k key) checkText(value string) error {
 	if strings.TrimSpace(value) == "" {
-		return fmt.Errorf("%s is empty: leave the key away", c.key.name)
+		return fmt.Errorf("%s is empty: leave the key away", k.name)
 	}
 	for _, r := range value {
-		if r == utf8.RuneError || !unicode.IsPrint(r) && !(c.key.lines && (r == '\n' || r == '\t')) {
-			return fmt.Errorf("%s holds the character %+q, which is not printable", c.key.name, r)
+		if r == utf8.RuneError || !unicode.IsPrint(r) && !(k.lines && (r == '\n' || r == '\t')) {
+			return fmt.Errorf("%s holds the character %+q, which is not printable", k.name, r)
 		}
 	}
-	if c.key.check != nil {
-		if err := c.key.check(value); err != nil {
-			return fmt.Errorf("%s: %w", c.key.name, err)
+	if k.check != nil {
+		if err := k.check(value); err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
 		}
 	}
 	return nil
 }
-
-// lineOf is a value that is refused wherever it stands, which makes the decoder name its line.
-type lineOf struct{}
-
-func (*lineOf) UnmarshalTOML(any) error { return fmt.Errorf("here") }
-
-var (
-	_ toml.Unmarshaler = (*cell)(nil)
-	_ toml.Unmarshaler = (*lineOf)(nil)
-)

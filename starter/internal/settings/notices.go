@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"github.com/BurntSushi/toml"
-
 	"github.com/ratchet-dev/ratchet/internal/notify"
 )
 
@@ -27,12 +25,13 @@ var noticeKeys = []key{
 	{name: NoticeBell, kind: boolean},
 }
 
-func (d document) readNotices(table toml.Primitive) (Values, error) {
-	var members map[string]toml.Primitive
-	if err := d.meta.PrimitiveDecode(table, &members); err != nil || members == nil {
-		return nil, &lineError{d.path, d.line(table), "notify wants a table: write [notify], and below it command, webhook, desktop or bell"}
+func (d document) readNotices(v any) (Values, error) {
+	name := joinKey("", noticeTable)
+	table, ok := v.(map[string]any)
+	if !ok {
+		return nil, &lineError{d.path, d.lines[name], "notify wants a table: write [notify], and below it command, webhook, desktop or bell"}
 	}
-	return d.readValues(members, noticeKeys)
+	return d.readTable(name, table, noticeKeys)
 }
 
 // Bell reports whether terminals ring, and notify by a sequence, when a run needs the user or has ended. They
