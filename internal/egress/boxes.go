@@ -34,9 +34,10 @@ func (b *Boxes) For(in *box.Box, s box.Spec) proc.Box {
 func (b *Boxes) Traffic() Traffic {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	total := b.past
+	var total Traffic
+	total.add(b.past)
 	for p := range b.open {
-		total = total.Add(p.Traffic())
+		total.add(p.Traffic())
 	}
 	return total
 }
@@ -58,7 +59,7 @@ func (b *Boxes) close(p *Proxy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.open, p)
-	b.past = b.past.Add(p.Traffic())
+	b.past.add(p.Traffic())
 }
 
 // connected is a box whose programs reach the targets.

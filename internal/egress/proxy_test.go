@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -217,8 +218,7 @@ func TestOneTargetAndNoWayAround(t *testing.T) {
 		t.Errorf("%d connections came to the other server", n)
 	}
 	traffic := p.Traffic()
-	if len(traffic.Reached) != 1 || traffic.Reached[0].Target != G || int64(traffic.Reached[0].Connections) != good.connections.Load() ||
-		traffic.Reached[0].Sent == 0 || traffic.Reached[0].Received == 0 {
+	if len(traffic.Reached) != 1 || int64(traffic.Reached[G]) != good.connections.Load() {
 		t.Errorf("reached %+v, and the server had %d connections", traffic.Reached, good.connections.Load())
 	}
 	eventually.Holds(t, "every refusal is counted", func() bool { return p.Traffic().RefusedCount() >= len(around) })
@@ -256,7 +256,7 @@ func TestNamesThatLeadInward(t *testing.T) {
 			if fmt.Sprint(codes) != "[403]" || !strings.Contains(body, tt.why) {
 				t.Errorf("got %d, %q, want %q", codes, body, tt.why)
 			}
-			if got := p.Traffic(); got.Reached != nil || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Why, tt.why) {
+			if got := p.Traffic(); got.Reached != nil || len(got.Refused) != 1 || !strings.Contains(fmt.Sprint(got.Refused), tt.why) {
 				t.Errorf("noted %+v", got)
 			}
 		})
@@ -325,7 +325,7 @@ func TestATargetThatIsAway(t *testing.T) {
 			t.Errorf("got %d, %q", codes, body)
 		}
 	}
-	if got := p.Traffic(); len(got.Reached) != 2 || got.Reached[0].Failed != 2 || got.Reached[1].Failed != 1 || got.Refused != nil {
+	if got := p.Traffic(); got.Reached != nil || got.Refused != nil || !maps.Equal(got.Failed, map[string]int{l.Addr().String(): 2, "gone.example:443": 1}) {
 		t.Errorf("noted %+v", got)
 	}
 }

@@ -90,7 +90,7 @@ func (p *Proxy) answerDial(w http.ResponseWriter, err error) {
 }
 
 // dial connects to a target and notes it.
-func (p *Proxy) dial(ctx context.Context, target allow.Target) (*counted, error) {
+func (p *Proxy) dial(ctx context.Context, target allow.Target) (*outside, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.DialTime)
 	defer cancel()
 	conn, err := p.dialer.dial(ctx, target)
@@ -98,11 +98,11 @@ func (p *Proxy) dial(ctx context.Context, target allow.Target) (*counted, error)
 		p.book.refuse(target.String(), refused.why)
 		return nil, err
 	}
-	use := p.book.reach(target.String(), err == nil)
+	p.book.reach(target.String(), err == nil)
 	if err != nil {
 		return nil, fmt.Errorf("reach %s: %w", target, err)
 	}
-	return &counted{Conn: conn, use: use, idle: p.limits.Idle}, nil
+	return &outside{conn, p.limits.Idle}, nil
 }
 
 // forward serves a request of plain HTTP.

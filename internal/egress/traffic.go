@@ -1,53 +1,44 @@
 package egress
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
-// Traffic is what a box has reached, and what it was refused. Both lists are sorted.
+// Traffic counts what a box has reached, and what it was refused. The texts of refusals come from programs of the box:
+// they have printable ASCII only, and are cut.
 type Traffic struct {
-	Reached []Reached `json:"reached,omitempty"`
-	Refused []Refused `json:"refused,omitempty"`
+	Reached map[string]int `json:"reached,omitempty"` // connections by target
+	Failed  map[string]int `json:"failed,omitempty"`  // attempts that came to no connection, by target
+	Refused map[string]int `json:"refused,omitempty"` // by target and reason
 	// MoreRefused counts the refusals of other targets, after the first few dozens.
 	MoreRefused int `json:"moreRefused,omitempty"`
 }
 
-// Reached is the use of one target of the list.
-type Reached struct {
-	Target      string `json:"target"`
-	Connections int    `json:"connections"`
-	Failed      int    `json:"failed,omitempty"` // attempts that came to no connection
-	// Sent and Received are bytes as the box sees them, bytes of TLS included.
-	Sent     int64 `json:"sent"`
-	Received int64 `json:"received"`
-}
+// The bounds of the refused targets that are kept.
+const (
+	maxRefused     = 30
+	maxRefusedText = 120
+)
 
-// Refused is a target that was asked for and not reached. The text comes from a program of the box:
-// it has printable ASCII only, and is cut.
-type Refused struct {
-	Target string `json:"target,omitempty"` // empty where none was understood
-	Why    string `json:"why"`
-	Count  int    `json:"count"`
-}
-
-// String returns one line, such as "reached proxy.golang.org:443, 12 connections, 3.1 MB; refused 2".
+// String returns one line, such as "reached proxy.golang.org:443, 12 connections; refused 2".
 func (t Traffic) String() string {
 	var parts []string
-	for _, r := range t.Reached {
-		part := fmt.Sprintf("reached %s, %s, %s", r.Target, counting(r.Connections, "connection"), size(r.Sent+r.Received))
-		if r.Failed > 0 {
-			part += fmt.Sprintf(", %d failed", r.Failed)
+	for _, target := range slices.Sorted(maps.Keys(t.Reached)) {
+		noun := "connections"
+		if t.Reached[target] == 1 {
+			noun = "connection"
 		}
-		parts = append(parts, part)
+		parts = append(parts, fmt.Sprintf("reached %s, %d %s", target, t.Reached[target], noun))
 	}
 	if parts == nil {
 		parts = []string{"reached nothing"}
+	}
+	for _, target := range slices.Sorted(maps.Keys(t.Failed)) {
+		parts = append(parts, fmt.Sprintf("failed to reach %s %d times", target, t.Failed[target]))
 	}
 	if n := t.RefusedCount(); n > 0 {
 		parts = append(parts, fmt.Sprintf("refused %d", n))
@@ -58,118 +49,78 @@ func (t Traffic) String() string {
 // RefusedCount returns the number of all refusals.
 func (t Traffic) RefusedCount() int {
 	n := t.MoreRefused
-	for _, r := range t.Refused {
-		n += r.Count
+	for _, times := range t.Refused {
+		n += times
 	}
 	return n
 }
 
-func counting(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
+// add adds the other's counts.
+func (t *Traffic) add(other Traffic) {
+	addAll(&t.Reached, other.Reached)
+	addAll(&t.Failed, other.Failed)
+	for what, times := range other.Refused {
+		t.refuse(what, times)
 	}
-	return fmt.Sprintf("%d %s", n, noun)
+	t.MoreRefused += other.MoreRefused
 }
 
-func size(bytes int64) string {
-	switch {
-	case bytes >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
-	case bytes >= 1e3:
-		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
+// refuse counts refusals, and reports whether there was none of that text before.
+func (t *Traffic) refuse(what string, times int) (first bool) {
+	_, known := t.Refused[what]
+	if !known && len(t.Refused) >= maxRefused {
+		t.MoreRefused += times
+		return false
 	}
-	return counting(int(bytes), "byte")
+	addAll(&t.Refused, map[string]int{what: times})
+	return !known
 }
 
-// Add returns the traffic of both.
-func (t Traffic) Add(other Traffic) Traffic {
-	var b book
-	for _, one := range []Traffic{t, other} {
-		for _, r := range one.Reached {
-			b.add(r)
-		}
-		for _, r := range one.Refused {
-			b.refuseTimes(r.Target, r.Why, r.Count)
-		}
-		b.more += one.MoreRefused
+func addAll(counts *map[string]int, more map[string]int) {
+	if *counts == nil && len(more) > 0 {
+		*counts = map[string]int{}
 	}
-	return b.traffic()
+	for what, times := range more {
+		(*counts)[what] += times
+	}
 }
 
 // Traffic returns what has been reached and refused so far.
-func (p *Proxy) Traffic() Traffic { return p.book.traffic() }
-
-// The bounds of the refused targets that are kept.
-const (
-	maxRefused     = 30
-	maxRefusedText = 120
-)
+func (p *Proxy) Traffic() Traffic {
+	var t Traffic
+	p.book.mu.Lock()
+	defer p.book.mu.Unlock()
+	t.add(p.book.traffic)
+	return t
+}
 
 // book keeps the counts of a proxy. The zero value is ready.
 type book struct {
 	tell func(target string) // of Config.Refused
 
 	mu      sync.Mutex
-	uses    map[string]*use
-	refused map[Refused]int // by an entry without its count
-	more    int
+	traffic Traffic
 }
 
-// use is the counts of one target.
-type use struct {
-	connections, failed int // under the lock of the book
-	sent, received      atomic.Int64
-}
-
-// reach notes an attempt to connect to a target, and returns its counts.
-func (b *book) reach(target string, connected bool) *use {
+// reach notes an attempt to connect to a target.
+func (b *book) reach(target string, connected bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u := b.useOf(target)
-	if connected {
-		u.connections++
-	} else {
-		u.failed++
+	counts := &b.traffic.Reached
+	if !connected {
+		counts = &b.traffic.Failed
 	}
-	return u
+	addAll(counts, map[string]int{target: 1})
 }
 
-func (b *book) useOf(target string) *use {
-	if b.uses == nil {
-		b.uses = map[string]*use{}
-	}
-	if b.uses[target] == nil {
-		b.uses[target] = &use{}
-	}
-	return b.uses[target]
-}
-
-func (b *book) add(r Reached) {
+// refuse notes a refusal. The target is empty where none was understood.
+func (b *book) refuse(target, why string) {
+	target = printable(target)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u := b.useOf(r.Target)
-	u.connections += r.Connections
-	u.failed += r.Failed
-	u.sent.Add(r.Sent)
-	u.received.Add(r.Received)
-}
-
-func (b *book) refuse(target, why string) { b.refuseTimes(target, why, 1) }
-
-func (b *book) refuseTimes(target, why string, times int) {
-	key := Refused{Target: printable(target), Why: why}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.refused == nil {
-		b.refused = map[Refused]int{}
+	if first := b.traffic.refuse(strings.TrimPrefix(target+": "+why, ": "), 1); first && b.tell != nil && target != "" {
+		b.tell(target)
 	}
-	if _, known := b.refused[key]; !known && len(b.refused) >= maxRefused {
-		b.more += times
-		return
-	} else if !known && b.tell != nil && key.Target != "" {
-		b.tell(key.Target)
-	}
-	b.refused[key] += times
 }
 
 // printable returns a short text of what a program of the box has sent.
@@ -184,24 +135,4 @@ func printable(text string) string {
 		text = text[:maxRefusedText] + "..."
 	}
 	return text
-}
-
-func (b *book) traffic() Traffic {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t := Traffic{MoreRefused: b.more}
-	for _, target := range slices.Sorted(maps.Keys(b.uses)) {
-		u := b.uses[target]
-		t.Reached = append(t.Reached, Reached{
-			Target: target, Connections: u.connections, Failed: u.failed, Sent: u.sent.Load(), Received: u.received.Load(),
-		})
-	}
-	for key, n := range b.refused {
-		key.Count = n
-		t.Refused = append(t.Refused, key)
-	}
-	slices.SortFunc(t.Refused, func(a, b Refused) int {
-		return cmp.Or(strings.Compare(a.Target, b.Target), strings.Compare(a.Why, b.Why))
-	})
-	return t
 }

@@ -10,30 +10,24 @@ import (
 	"time"
 )
 
-// counted is a connection to a target. It counts its bytes, and a Read or Write on it fails when no
-// byte has come for the idle time.
-type counted struct {
+// outside is a connection to a target. A Read or Write on it fails when no byte has come for the idle time.
+type outside struct {
 	net.Conn
-	use  *use
 	idle time.Duration
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *outside) Read(p []byte) (int, error) {
 	c.Conn.SetReadDeadline(time.Now().Add(c.idle))
-	n, err := c.Conn.Read(p)
-	c.use.received.Add(int64(n))
-	return n, err
+	return c.Conn.Read(p)
 }
 
-func (c *counted) Write(p []byte) (int, error) {
+func (c *outside) Write(p []byte) (int, error) {
 	c.Conn.SetWriteDeadline(time.Now().Add(c.idle))
-	n, err := c.Conn.Write(p)
-	c.use.sent.Add(int64(n))
-	return n, err
+	return c.Conn.Write(p)
 }
 
 // CloseWrite ends the direction to the target.
-func (c *counted) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
+func (c *outside) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
 
 // tunnel copies between a connection of the box and one to a target.
 type tunnel struct {
