@@ -2,11 +2,7 @@ package host
 
 import (
 	"cmp"
-	"context"
 	"runtime/debug"
-	"runtime/metrics"
-	"sync"
-	"time"
 
 	"go.temporal.io/sdk/worker"
 )
@@ -21,61 +17,4 @@ func (h *Host) boundMemory() {
 	if _, set := h.config.lookup("GOGC"); !set {
 		debug.SetGCPercent(garbagePercent)
 	}
-}
-
-const (
-	// freeEvery is the interval at which the process looks whether it is idle.
-	freeEvery = 10 * time.Second
-	// idleBytes is the most that an idle process allocates in one interval. A worker without work polls and sweeps,
-	// which takes some 100 KB.
-	idleBytes = 4 << 20
-	// worthBytes is the least that the process has allocated since it last gave memory back.
-	worthBytes = 16 << 20
-)
-
-// freeWhenIdle gives memory back to the system whenever the process has become idle, until ctx ends or stop is called.
-// The Go runtime collects garbage when a process allocates. One whose workflows all wait would keep the garbage of
-// their beginnings for days.
-func freeWhenIdle(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(freeEvery)
-		defer tick.Stop()
-		var m memory
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				m.freeIfIdle()
-			}
-		}
-	})
-	return func() {
-		cancel()
-		wg.Wait()
-	}
-}
-
-// memory remembers what the process had allocated, in total, at the last look and when it last gave memory back.
-type memory struct{ seen, freed uint64 }
-
-func (m *memory) freeIfIdle() {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	if m.isDue(sample[0].Value.Uint64()) {
-		debug.FreeOSMemory()
-	}
-}
-
-// isDue reports whether the process is idle and has memory to give back. allocated is what it has allocated in total.
-func (m *memory) isDue(allocated uint64) bool {
-	idle := allocated-m.seen <= idleBytes
-	m.seen = allocated
-	if !idle || allocated-m.freed < worthBytes {
-		return false
-	}
-	m.freed = allocated
-	return true
 }

@@ -94,7 +94,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 		}
 		w.stop = append(w.stop, s.Stop)
 	}
-	w.stop = append(w.stop, liveness.Start(ctx), freeWhenIdle(ctx))
+	w.stop = append(w.stop, liveness.Start(ctx))
 	if h.Dispatch != nil {
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}
