@@ -4,9 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 
 	"github.com/ratchet-dev/ratchet/activities/notify"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
@@ -24,10 +21,9 @@ func (c *Config) addNotifyFlags(flags *flag.FlagSet) {
 		c.Notify.Webhook = text
 		return notices.CheckURL(text)
 	})
-	flags.BoolVar(&c.Notify.Desktop, "desktop", false, "show the same on the desktop of this machine, by notify-send or osascript")
 }
 
-// noticeVariables are what the programs of notices see of the worker's environment: enough to reach the desktop.
+// noticeVariables are what the command of notices sees of the worker's environment: enough to reach the desktop.
 var noticeVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP",
 }
@@ -36,9 +32,6 @@ var noticeVariables = []string{
 func (c Config) openNotify() (notify.Config, error) {
 	n := c.Notify
 	n.Redact, n.Environ = c.redactor().String, proc.Environ(c.lookup, noticeVariables, nil)
-	if program, found := c.desktopProgram(); n.Desktop && !found {
-		return n, fmt.Errorf("--desktop: %s is not there: install it, or leave the flag out", program)
-	}
 	if n.Webhook == "" {
 		return n, nil
 	}
@@ -51,16 +44,4 @@ func (c Config) openNotify() (notify.Config, error) {
 		return n, fmt.Errorf("%s: %w", secretVariable, err)
 	}
 	return n, nil
-}
-
-// desktopProgram returns the program that shows notices on this system, and whether it is on PATH.
-func (c Config) desktopProgram() (name string, found bool) {
-	name = notify.DesktopProgram(runtime.GOOS)
-	path, _ := c.lookup("PATH")
-	for _, dir := range filepath.SplitList(path) {
-		if info, err := os.Stat(filepath.Join(dir, name)); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return name, true
-		}
-	}
-	return name, false
 }

@@ -17,7 +17,7 @@ func (c *cli) fillNotices(flags *pflag.FlagSet) error {
 		return err
 	}
 	for _, way := range []struct{ key, flag string }{
-		{settings.NoticeCommand, "notify"}, {settings.NoticeWebhook, "webhook"}, {settings.NoticeDesktop, "desktop"},
+		{settings.NoticeCommand, "notify"}, {settings.NoticeWebhook, "webhook"},
 	} {
 		v, ok := user.Notices[way.key]
 		if !ok || flags.Changed(way.flag) {

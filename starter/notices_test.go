@@ -15,17 +15,16 @@ import (
 
 // A flag of notices stands above the user's file, and what the file leads to is told.
 func TestNoticesComeFromTheUsersFile(t *testing.T) {
-	const file = "[notify]\ncommand = 'tell-me'\nwebhook = 'https://hooks.example.com/x'\ndesktop = true\n"
+	const file = "[notify]\ncommand = 'tell-me'\nwebhook = 'https://hooks.example.com/x'\nbell = false\n"
 	for _, tc := range []struct {
 		name, file       string
 		args             []string
 		command, webhook string
-		desktop          bool
 		told             int
 	}{
-		{"the file alone", file, nil, "tell-me", "https://hooks.example.com/x", true, 3},
-		{"a flag and the file", file, []string{"--notify", "other", "--desktop=false"}, "other", "https://hooks.example.com/x", false, 1},
-		{"neither", "", nil, "", "", false, 0},
+		{"the file alone", file, nil, "tell-me", "https://hooks.example.com/x", 2},
+		{"a flag and the file", file, []string{"--notify", "other"}, "other", "https://hooks.example.com/x", 1},
+		{"neither", "", nil, "", "", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, said := localCLI(t, engine.File{}, false)
@@ -40,7 +39,7 @@ func TestNoticesComeFromTheUsersFile(t *testing.T) {
 			flags.AddGoFlagSet(ofWorker)
 			must(t, flags.Parse(tc.args))
 			must(t, c.fillNotices(flags))
-			if n := worker.Notify; n.Command != tc.command || n.Webhook != tc.webhook || n.Desktop != tc.desktop {
+			if n := worker.Notify; n.Command != tc.command || n.Webhook != tc.webhook {
 				t.Errorf("%+v", n)
 			}
 			if lines := strings.Count(said.String(), c.settingsPath()); lines != tc.told || strings.Contains(said.String(), "hooks.example.com") {

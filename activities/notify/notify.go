@@ -1,5 +1,5 @@
-// Package notify tells people of runs: by a program of the worker's operator, by a webhook, or on the desktop of the
-// worker's host. What it leads to is configured at the worker. A run only says that it is told of.
+// Package notify tells people of runs: by a program of the worker's operator, or by a webhook. What it leads to is
+// configured at the worker. A run only says that it is told of.
 package notify
 
 import (
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -27,10 +26,9 @@ type Config struct {
 	Command string        // for sh -c; empty: none
 	Webhook string        // URL; empty: none
 	Secret  notify.Secret // of the webhook
-	Desktop bool
 	// Link returns the address of a run on the review page; nil or empty: there is none.
 	Link func(run.ID) string
-	// Environ is the environment of the command and of the desktop's program.
+	// Environ is the environment of the command.
 	Environ []string
 	// Redact removes the worker's secrets from a text.
 	Redact func(string) string
@@ -43,9 +41,6 @@ func (c Config) Channels() (list []run.Channel) {
 	}
 	if c.Webhook != "" {
 		list = append(list, run.WebhookChannel)
-	}
-	if c.Desktop {
-		list = append(list, run.DesktopChannel)
 	}
 	return list
 }
@@ -96,8 +91,6 @@ func (a *Activities) Tell(ctx context.Context, in TellInput) error {
 		return a.runCommand(ctx, n, link)
 	case in.Channel == run.WebhookChannel && a.config.Webhook != "":
 		return a.postWebhook(ctx, n, link)
-	case in.Channel == run.DesktopChannel && a.config.Desktop:
-		return a.showOnDesktop(ctx, n, link)
 	}
 	return nil
 }
@@ -214,27 +207,4 @@ func reasonOf(err error) string {
 		err = inner
 	}
 	return err.Error()
-}
-
-// DesktopProgram returns the name of the program that shows notices on a system's desktop.
-func DesktopProgram(system string) string {
-	if system == "darwin" {
-		return "osascript"
-	}
-	return "notify-send"
-}
-
-// showOnDesktop shows the notice on the desktop. The texts are arguments of their own: no script or shell reads them.
-func (a *Activities) showOnDesktop(ctx context.Context, n notify.Notice, link string) error {
-	program, text := DesktopProgram(runtime.GOOS), strings.TrimSpace(n.Goal+"\n"+link)
-	if program == "osascript" {
-		const script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
-		return a.startProgram(ctx, a.config.Environ, nil, program, "-e", script, n.Title(), text)
-	}
-	return a.startProgram(ctx, a.config.Environ, nil, program, "--app-name=Ratchet", "--", n.Title(), escapeMarkup(text))
-}
-
-// escapeMarkup keeps the desktop from reading a text as markup.
-func escapeMarkup(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }

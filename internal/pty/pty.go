@@ -1,5 +1,4 @@
-// Package pty runs programs at pseudo-terminals, for tests and tools that use a program as a person at a
-// terminal does. It knows nothing of what the programs write.
+// Package pty runs programs at pseudo-terminals, for tests that use a program as a person at a terminal does. It knows nothing of what the programs write.
 package pty
 
 import (

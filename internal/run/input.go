@@ -99,11 +99,10 @@ type Channel string
 const (
 	CommandChannel Channel = "command" // a program of the worker's operator
 	WebhookChannel Channel = "webhook"
-	DesktopChannel Channel = "desktop" // the screen of the worker's host
 )
 
 // Channels lists every channel.
-var Channels = []Channel{CommandChannel, WebhookChannel, DesktopChannel}
+var Channels = []Channel{CommandChannel, WebhookChannel}
 
 // UnmarshalText refuses an unknown channel.
 func (c *Channel) UnmarshalText(b []byte) error { return decodeWord(c, b, "channel", Channels) }

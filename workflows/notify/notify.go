@@ -3,7 +3,6 @@
 package notify
 
 import (
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -35,7 +34,7 @@ var acts *activities.Activities
 const Delivered = "delivered"
 
 // Notice delivers the notice by each channel, side by side. A webhook is tried for a day: it arrives at least once, each
-// time with the id of the notice. A program or the desktop, which show it at once or not at all, are tried three times.
+// time with the id of the notice. A program, which shows it at once or not at all, is tried three times.
 func Notice(ctx workflow.Context, in Input) (Result, error) {
 	in.Format.Check()
 	out := Result{Outcomes: map[run.Channel]string{}}
@@ -58,7 +57,7 @@ func optionsOf(c run.Channel, title string) workflow.ActivityOptions {
 		StartToCloseTimeout: activities.Patience + 15*time.Second, ScheduleToCloseTimeout: 24 * time.Hour, Summary: string(c) + ": " + title,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 10 * time.Minute},
 	}
-	if slices.Contains([]run.Channel{run.CommandChannel, run.DesktopChannel}, c) {
+	if c == run.CommandChannel {
 		o.RetryPolicy.MaximumAttempts, o.ScheduleToCloseTimeout = 3, 10*time.Minute
 	}
 	return o

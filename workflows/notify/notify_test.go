@@ -27,10 +27,10 @@ func TestANoticeIsDelivered(t *testing.T) {
 		want  map[run.Channel]bool
 		tries map[run.Channel]int
 	}{
-		"at once": {nil, false, map[run.Channel]bool{run.CommandChannel: true, run.WebhookChannel: true, run.DesktopChannel: true}, map[run.Channel]int{run.CommandChannel: 1, run.WebhookChannel: 1, run.DesktopChannel: 1}},
-		"later":   {map[run.Channel]int{run.WebhookChannel: 8, run.DesktopChannel: 2}, false, map[run.Channel]bool{run.CommandChannel: true, run.WebhookChannel: true, run.DesktopChannel: true}, map[run.Channel]int{run.WebhookChannel: 9, run.DesktopChannel: 3}},
-		"in part": {map[run.Channel]int{run.CommandChannel: 99, run.WebhookChannel: 1}, true, map[run.Channel]bool{run.CommandChannel: false, run.WebhookChannel: false, run.DesktopChannel: true}, map[run.Channel]int{run.CommandChannel: 3, run.WebhookChannel: 1}},
-		"never":   {map[run.Channel]int{run.WebhookChannel: 9999}, false, map[run.Channel]bool{run.CommandChannel: true, run.WebhookChannel: false, run.DesktopChannel: true}, nil},
+		"at once": {nil, false, map[run.Channel]bool{run.CommandChannel: true, run.WebhookChannel: true}, map[run.Channel]int{run.CommandChannel: 1, run.WebhookChannel: 1}},
+		"later":   {map[run.Channel]int{run.WebhookChannel: 8}, false, map[run.Channel]bool{run.CommandChannel: true, run.WebhookChannel: true}, map[run.Channel]int{run.WebhookChannel: 9}},
+		"in part": {map[run.Channel]int{run.CommandChannel: 99, run.WebhookChannel: 1}, true, map[run.Channel]bool{run.CommandChannel: false, run.WebhookChannel: false}, map[run.Channel]int{run.CommandChannel: 3, run.WebhookChannel: 1}},
+		"never":   {map[run.Channel]int{run.WebhookChannel: 9999}, false, map[run.Channel]bool{run.CommandChannel: true, run.WebhookChannel: false}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var suite testsuite.WorkflowTestSuite

@@ -14,14 +14,12 @@ const noticesElsewhere = "notify names programs and addresses that are called ou
 const (
 	NoticeCommand = "command" // for the shell
 	NoticeWebhook = "webhook" // URL
-	NoticeDesktop = "desktop"
-	NoticeBell    = "bell" // of terminals
+	NoticeBell    = "bell"    // of terminals
 )
 
 var noticeKeys = []key{
 	{name: NoticeCommand, kind: text, lines: true},
 	{name: NoticeWebhook, kind: text, check: notify.CheckURL},
-	{name: NoticeDesktop, kind: boolean},
 	{name: NoticeBell, kind: boolean},
 }
 
@@ -29,7 +27,7 @@ func (d document) readNotices(v any) (Values, error) {
 	name := joinKey("", noticeTable)
 	table, ok := v.(map[string]any)
 	if !ok {
-		return nil, &lineError{d.path, d.lines[name], "notify wants a table: write [notify], and below it command, webhook, desktop or bell"}
+		return nil, &lineError{d.path, d.lines[name], "notify wants a table: write [notify], and below it command, webhook or bell"}
 	}
 	return d.readTable(name, table, noticeKeys)
 }

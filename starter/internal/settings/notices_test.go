@@ -19,18 +19,18 @@ func readOwn(t *testing.T, text string) (settings.File, error) {
 }
 
 func TestNoticesOfTheUsersFile(t *testing.T) {
-	f, err := readOwn(t, "max-fix = 2\n[notify]\ncommand = 'notify-me \"$RATCHET_TITLE\"'\nwebhook = 'https://hooks.example.com/x'\ndesktop = true\nbell = false\n")
+	f, err := readOwn(t, "max-fix = 2\n[notify]\ncommand = 'notify-me \"$RATCHET_TITLE\"'\nwebhook = 'https://hooks.example.com/x'\nbell = false\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{
-		settings.NoticeCommand: `notify-me "$RATCHET_TITLE"`, settings.NoticeWebhook: "https://hooks.example.com/x", settings.NoticeDesktop: "true", settings.NoticeBell: "false",
+		settings.NoticeCommand: `notify-me "$RATCHET_TITLE"`, settings.NoticeWebhook: "https://hooks.example.com/x", settings.NoticeBell: "false",
 	} {
 		if got := f.Notices[key].Texts; len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %q", key, got)
 		}
 	}
-	if f.Bell() || f.Values["max-fix"].Texts[0] != "2" || f.Notices[settings.NoticeDesktop].Line != 5 {
+	if f.Bell() || f.Values["max-fix"].Texts[0] != "2" || f.Notices[settings.NoticeBell].Line != 5 {
 		t.Errorf("%+v", f)
 	}
 	if none, err := readOwn(t, "[notify]\nbell = true\n"); err != nil || !none.Bell() {
