@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
@@ -54,7 +55,7 @@ func (a *Activities) Probe(ctx context.Context, in ProbeInput) (ProbeResult, err
 	for i, spec := range in.Specs {
 		all.Go(func() {
 			if err := a.probe(ctx, Opening{Spec: spec, Dir: in.Dir, Sandbox: in.Sandbox, Options: in.Options[spec]}); err != nil {
-				found[i] = report.Clip(a.redact.String(err.Error()), 2*report.MaxSummary)
+				found[i] = display.Clip(a.redact.String(err.Error()), 2*report.MaxSummary)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func baselineOf(checked check.Report, submodules []string) *run.Baseline {
 		}
 	}
 	if len(problems) > 0 {
-		b.Problem = &run.Problem{Code: run.CodeBaseline, Message: report.Clip(strings.Join(problems, "; "), run.MaxTextBytes/8)}
+		b.Problem = &run.Problem{Code: run.CodeBaseline, Message: display.Clip(strings.Join(problems, "; "), run.MaxTextBytes/8)}
 	}
 	return b
 }

@@ -69,7 +69,7 @@ func (a *Activities) logMoved(of Header, due func(*run.Snapshot) bool) workspace
 			return fmt.Errorf("%s: %w; the run has gone on", displayable(&found).Found(), workspace.ErrMoved)
 		}
 		return dir.Log("branch", rundir.Error, "moved by others", map[string]any{
-			"branch": of.branchName(), "from": found.From, "to": found.To, "was": report.Clip(found.Was, maxLogged),
+			"branch": of.branchName(), "from": found.From, "to": found.To, "was": display.Clip(found.Was, maxLogged),
 		})
 	}
 }
@@ -81,7 +81,7 @@ func displayable(r *run.Restored) *run.Restored {
 		return nil
 	}
 	safe := *r
-	safe.Was = report.Clip(display.Line(r.Was), 2*report.MaxSummary)
+	safe.Was = display.Clip(display.Line(r.Was), 2*report.MaxSummary)
 	return &safe
 }
 
@@ -119,7 +119,7 @@ func askAboutBranch(branch string, found run.Restored, how string, e *Evaluation
 	e.Reasons = append([]string{what}, e.Reasons...)
 	out.Again, out.Reasons = true, clipAll(e.Reasons)
 	out.Question = &run.Question{
-		Question:    report.Clip("W"+what[1:]+". What shall be done?", run.MaxTextBytes/4),
+		Question:    display.Clip("W"+what[1:]+". What shall be done?", run.MaxTextBytes/4),
 		Reason:      "only approved patches belong on the branch",
 		NeededInput: []string{"see to it that no check touches the branch, and answer anything: the checks run again"},
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -134,8 +133,7 @@ func (a *Activities) lendWork(ctx context.Context, dir *rundir.Dir, c Call, p pr
 	}
 	w := provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: leftFor(dir, c, p), Network: c.Network, Options: c.Options, Notes: watchNotes}
 	if facts, err := dir.Facts(); err == nil { // for others to read; the call does not rely on it
-		goal, _, _ := strings.Cut(strings.TrimSpace(facts.Goal), "\n")
-		w.Name, w.Goal = string(facts.Name), report.Summary(display.Line(goal))
+		w.Name, w.Goal = string(facts.Name), report.Summary(display.Line(display.FirstLine(facts.Goal)))
 	}
 	return w, nil
 }
@@ -290,7 +288,7 @@ func (a *Activities) haltForPermission(dir *rundir.Dir, c Call, s *provider.Susp
 		CallID: report.Summary(s.CallID), Tool: report.Summary(display.Line(s.Tool)), Digest: s.Digest(), Input: ref, Candidate: c.Candidate,
 		Title:   report.Summary(display.Line(a.redact.String(s.Title))),
 		Reason:  report.Summary(display.Line(a.redact.String(s.Reason))),
-		Excerpt: report.Clip(display.Text(input), maxExcerpt),
+		Excerpt: display.Clip(display.Text(input), maxExcerpt),
 	}}, nil
 }
 

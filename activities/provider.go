@@ -68,7 +68,7 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	out := ProposeResult{Raw: r.raw, Usage: r.usage, Retries: r.retries}
 	ans, err := readAnswer(r)
 	if bad, ok := errors.AsType[*answer.Error](err); ok {
-		out.Violation = &run.Problem{Code: string(bad.Code), Message: report.Clip(bad.Message, run.MaxTextBytes/2)}
+		out.Violation = &run.Problem{Code: string(bad.Code), Message: display.Clip(bad.Message, run.MaxTextBytes/2)}
 		return out, nil
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	switch ans.Kind {
 	case answer.Ask:
 		out.Question = &run.Question{
-			Question: report.Clip(ans.Question, run.MaxTextBytes/4), Reason: report.Clip(ans.Reason, run.MaxTextBytes/4),
+			Question: display.Clip(ans.Question, run.MaxTextBytes/4), Reason: display.Clip(ans.Reason, run.MaxTextBytes/4),
 			NeededInput: clipAll(ans.NeededInput),
 		}
 	case answer.Noop:
@@ -164,7 +164,7 @@ func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards
 		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", display.Line(r.Path), r.Hunk, r.Kind, display.Line(r.Detail)))
 	}
 	p.Repairs = clipAll(p.Repairs)
-	p.Excerpt = report.Clip(display.Text(diff), maxExcerpt)
+	p.Excerpt = display.Clip(display.Text(diff), maxExcerpt)
 }
 
 // Judge asks the evaluator about a result whose checks passed. If the answer has no
@@ -230,7 +230,7 @@ var resultOf = map[verdict.Word]run.Result{verdict.Pass: run.Pass, verdict.Fix: 
 func (a *Activities) keepVerdict(in JudgeInput, out Judgement, v verdict.Verdict) (Judgement, error) {
 	out.Verdict, out.Reasons = resultOf[v.Decision], clipAll(v.Reasons)
 	if out.Verdict == run.Blocked {
-		out.Question = &run.Question{Question: report.Clip(v.Question, run.MaxTextBytes/4), Reason: "the evaluator asks"}
+		out.Question = &run.Question{Question: display.Clip(v.Question, run.MaxTextBytes/4), Reason: "the evaluator asks"}
 	}
 	e, err := a.loadEvaluation(in.RunID, in.Report)
 	if err != nil {

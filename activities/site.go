@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
@@ -101,7 +102,7 @@ func (s site) Checkout(ctx context.Context, keep bool) (provider.Checkout, error
 func (s site) Changes(ctx context.Context) ([]byte, error) {
 	diff, err := s.scratch.Changes(ctx, patch.Limits{Files: s.c.Patches.Files, Bytes: s.c.Patches.Bytes})
 	if bad, ok := errors.AsType[*scratch.UnfitError](err); ok {
-		return nil, &failure.Error{Code: failure.BadRequest, Message: report.Clip(bad.Error(), failure.MaxMessage)}
+		return nil, &failure.Error{Code: failure.BadRequest, Message: display.Clip(bad.Error(), failure.MaxMessage)}
 	}
 	return diff, err
 }
@@ -128,7 +129,7 @@ func (s site) Warn(what string, about map[string]string) {
 	s.log(rundir.Error, what, about)
 	fields := []any{"run", string(s.c.RunID), "phase", string(s.c.Phase), "call", s.c.Number}
 	for _, name := range slices.Sorted(maps.Keys(about)) {
-		fields = append(fields, name, report.Clip(s.a.redact.String(about[name]), maxLogged))
+		fields = append(fields, name, display.Clip(s.a.redact.String(about[name]), maxLogged))
 	}
 	s.worker.Warn(what, fields...)
 }
@@ -139,7 +140,7 @@ func (s site) log(level, what string, about map[string]string) {
 		fields["attempt"] = s.c.Candidate
 	}
 	for name, value := range about {
-		fields[name] = report.Clip(s.a.redact.String(value), maxLogged)
+		fields[name] = display.Clip(s.a.redact.String(value), maxLogged)
 	}
 	_ = s.a.runs.Run(s.c.RunID).Log("provider-"+string(s.c.Phase), level, what, fields) // the record does not rely on it
 }

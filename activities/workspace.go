@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
@@ -145,5 +146,5 @@ func commitMessage(in ApplyInput) string {
 }
 
 func refusalProblem(r *patch.Refusal) *run.Problem {
-	return &run.Problem{Code: string(r.Kind), Message: report.Clip(r.Error(), run.MaxTextBytes/2)}
+	return &run.Problem{Code: string(r.Kind), Message: display.Clip(r.Error(), run.MaxTextBytes/2)}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -61,7 +62,7 @@ func (c *cli) adriftText(ids []run.ID) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("%s not over and without a workflow: %s; bring each back with `%s`",
-		plural(len(ids), "run is", "runs are"), text, c.hintCommand("resume RUN"))
+		display.Count(len(ids), "run is", "runs are"), text, c.hintCommand("resume RUN"))
 }
 
 func (c *cli) findAdrift(ctx context.Context, client *runs.Client) finding {
@@ -134,7 +135,7 @@ func (n *recordNote) lines() (list []string) {
 		list = append(list, "others wrote into events.ndjson; what the worker set aside is in "+strings.Join(n.Foreign, ", "))
 	}
 	if n.Ahead > 0 {
-		list = append(list, fmt.Sprintf("it knows %s that the workflow does not, as after a database was put back: the run asks before it goes on", plural(n.Ahead, "event", "events")))
+		list = append(list, fmt.Sprintf("it knows %s that the workflow does not, as after a database was put back: the run asks before it goes on", display.Count(n.Ahead, "event", "events")))
 	}
 	return list
 }

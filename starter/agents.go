@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -110,7 +111,7 @@ func agentGist(m agent.Manifest) string {
 		parts = append(parts, m.Binary)
 	}
 	if n := len(m.Models); n > 0 {
-		parts = append(parts, plural(n, "model", "models"))
+		parts = append(parts, display.Count(n, "model", "models"))
 	}
 	switch {
 	case m.Box != "":

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
@@ -270,7 +271,7 @@ func (c *cli) drawBoard(b *board.Board, today run.Usage) {
 	if c.height != nil && c.height() > 0 {
 		lines = c.height()
 	}
-	title := fmt.Sprintf("ratchet · %s · %s", plural(b.Waiting(), "run needs you", "runs need you"), c.now().Format("15:04"))
+	title := fmt.Sprintf("ratchet · %s · %s", display.Count(b.Waiting(), "run needs you", "runs need you"), c.now().Format("15:04"))
 	if used := story.Usage(today); used != "" {
 		title += " · today " + used
 	}

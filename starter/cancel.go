@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -42,7 +43,7 @@ worktree is removed; its branch and its record stay.`,
 			if c.json {
 				return c.printJSON(outcome{RunResult: res})
 			}
-			c.printf("run %s: canceled; its branch %s has %s\n", r.shownName(), res.Branch, plural(res.Commits, "commit", "commits"))
+			c.printf("run %s: canceled; its branch %s has %s\n", r.shownName(), res.Branch, display.Count(res.Commits, "commit", "commits"))
 			return nil
 		}),
 	}

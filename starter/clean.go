@@ -114,7 +114,7 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 		c.printClean(found, f)
 	}
 	if err == nil && failed > 0 {
-		err = fmt.Errorf("%s could not be removed", plural(failed, "thing", "things"))
+		err = fmt.Errorf("%s could not be removed", display.Count(failed, "thing", "things"))
 	}
 	return err
 }
@@ -334,9 +334,9 @@ func (c *cli) printClean(found []leftover, f cleanFlags) {
 	if f.yes {
 		verb = "were to go"
 	}
-	c.printf("%s %s: %s", plural(removable, "thing", "things"), verb, terminal.Bytes(bytes))
+	c.printf("%s %s: %s", display.Count(removable, "thing", "things"), verb, terminal.Bytes(bytes))
 	if stay > 0 {
-		c.printf("; %s", plural(stay, "thing stays", "things stay"))
+		c.printf("; %s", display.Count(stay, "thing stays", "things stay"))
 	}
 	if kept > 0 {
 		c.printf("; records of these runs have %s, and stay without --records", terminal.Bytes(kept))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
@@ -74,7 +75,7 @@ func verdictText(d run.Decision) string {
 	case d.Decision == run.Reject:
 		return "rejected"
 	case len(d.Files) > 0:
-		return plural(len(d.Files), "file", "files") + " accepted, the part is shown under an approval of its own"
+		return display.Count(len(d.Files), "file", "files") + " accepted, the part is shown under an approval of its own"
 	}
 	return "approved"
 }

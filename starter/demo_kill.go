@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
@@ -54,7 +55,7 @@ func (r killReport) String() string {
 
 // inWords returns a number and its noun. Small numbers are words.
 func inWords(n int, one, more string) string {
-	digits, noun, _ := strings.Cut(plural(n, one, more), " ")
+	digits, noun, _ := strings.Cut(display.Count(n, one, more), " ")
 	if words := []string{"no", "one", "two", "three"}; n >= 0 && n < len(words) {
 		return words[n] + " " + noun
 	}

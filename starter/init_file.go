@@ -94,11 +94,7 @@ func quoted(text string) string {
 
 // comment makes a text fit for a comment.
 func comment(text string) string {
-	text = strings.Join(strings.Fields(display.Line(text)), " ")
-	if r := []rune(text); len(r) > 200 {
-		text = string(r[:199]) + "…"
-	}
-	return text
+	return display.OneLine(text, 200)
 }
 
 // limit returns the limit of each check: the default, or four times what the slowest has taken in caches that

@@ -286,9 +286,9 @@ func (c *cli) printMerge(out mergeReport) error {
 	case out.Already:
 		c.printf("Nothing to merge: %s already has these changes.\n", into)
 	case out.DryRun:
-		c.printf("%s would be %s on %s; nothing was changed\n", name, plural(out.Commits, "commit", "commits"), into)
+		c.printf("%s would be %s on %s; nothing was changed\n", name, display.Count(out.Commits, "commit", "commits"), into)
 	default:
-		c.printf("%s %s onto %s, now at %.12s: %s\n", s.Good("✓"), name, into, out.After, plural(out.Commits, "commit", "commits"))
+		c.printf("%s %s onto %s, now at %.12s: %s\n", s.Good("✓"), name, into, out.After, display.Count(out.Commits, "commit", "commits"))
 	}
 	switch {
 	case out.Rebased && out.Unchecked:

@@ -74,7 +74,7 @@ func (c *cli) openPullRequest(ctx context.Context, r found, in forge.Target) err
 	}
 	c.printf("%s pull request #%d of %s %s: %s\n", s.Good("✓"), out.Number, s.Bold(r.shownName()), word, display.Line(out.URL))
 	if out.Unpushed > 0 {
-		c.printf("  %s\n", s.Wait(fmt.Sprintf("it also shows %s of yours that %s there does not have: push them", plural(out.Unpushed, "commit", "commits"), display.Line(out.Base))))
+		c.printf("  %s\n", s.Wait(fmt.Sprintf("it also shows %s of yours that %s there does not have: push them", display.Count(out.Unpushed, "commit", "commits"), display.Line(out.Base))))
 	}
 	return nil
 }

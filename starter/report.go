@@ -217,7 +217,7 @@ func (c *cli) tellFigures(rows []report.Row) string {
 	var b strings.Builder
 	for _, row := range rows {
 		cells := figuresRow("", row.Figures)
-		facts := []string{plural(row.Runs, "run", "runs"), cells[2] + " done", cells[3] + " sent back", plural(row.Fixes, "fix", "fixes"), cells[6] + " merged", cells[7] + " tokens"}
+		facts := []string{display.Count(row.Runs, "run", "runs"), cells[2] + " done", cells[3] + " sent back", display.Count(row.Fixes, "fix", "fixes"), cells[6] + " merged", cells[7] + " tokens"}
 		if row.FirstTryShare() >= 0 {
 			facts = append(facts, "first try "+cells[5])
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -96,7 +97,7 @@ func (c *cli) reviewAll(ctx context.Context, client *runs.Client, rows []board.R
 	case len(rows) == 0:
 		screen.Note("", "Nothing waits for you.")
 	case left > 0:
-		screen.Note("", plural(left, "run still waits.", "runs still wait."))
+		screen.Note("", display.Count(left, "run still waits.", "runs still wait."))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -91,7 +92,7 @@ func (c *cli) printStatus(st standingOf) {
 	}
 	row("status", "%s", statusIn(s, st.Status, ""))
 	if st.CurrentPhase != nil {
-		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, plural(st.MaxFixIterations, "fix unasked", "fixes unasked"))
+		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, display.Count(st.MaxFixIterations, "fix unasked", "fixes unasked"))
 	}
 	for i, line := range story.Lines(st.Facts.Goal, 4) {
 		row([]string{"goal", ""}[min(i, 1)], "%s", line)
@@ -100,7 +101,7 @@ func (c *cli) printStatus(st standingOf) {
 	if st.Facts.Commits > 0 {
 		row("head", "%s", st.Facts.Head)
 	}
-	row("branch", "%s, %s, %s", st.Facts.Branch, plural(st.Facts.Commits, "commit", "commits"), story.Stat(st.Facts.Stat))
+	row("branch", "%s, %s, %s", st.Facts.Branch, display.Count(st.Facts.Commits, "commit", "commits"), story.Stat(st.Facts.Stat))
 	if r := st.Facts.Restored; r != nil {
 		row("branch moved", "%s", s.Wait(story.Moved(*r)))
 	}

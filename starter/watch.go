@@ -259,10 +259,3 @@ func (c *cli) reportsOf(id run.ID) func(run.Ref) (check.Report, bool) {
 		return r, json.Unmarshal(b, &r) == nil
 	}
 }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

@@ -11,6 +11,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -63,7 +64,7 @@ func jobOf(s *run.Snapshot) delivery.Job {
 		line("asks", report.Summary(p.Question.Question.Question))
 		line("answer with", strings.Join(p.Question.Commands, "; "))
 	}
-	j.Summary = report.Clip(strings.TrimSuffix(t.String(), "\n"), maxTold)
+	j.Summary = display.Clip(strings.TrimSuffix(t.String(), "\n"), maxTold)
 	switch s.State.Status {
 	case run.Failed, run.Canceled:
 		j.State = delivery.JobFailed

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/intake"
 )
 
@@ -115,6 +116,6 @@ func (a *ownedSession) turnOutcome(t agent.Turn) dispatch.Outcome {
 	if t.Status != agent.Completed {
 		out = a.acts.failedOutcome(dispatch.TurnFailed, cmp.Or(t.Err, errors.New(string(t.Status))))
 	}
-	out.Answer = report.Clip(a.acts.secrets.String(t.Text), maxAnswer)
+	out.Answer = display.Clip(a.acts.secrets.String(t.Text), maxAnswer)
 	return out
 }

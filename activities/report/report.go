@@ -4,12 +4,12 @@ package report
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -66,13 +66,4 @@ func Heartbeat(ctx context.Context, first Progress) (show func(Progress), stop f
 const MaxSummary = 300
 
 // Summary returns the text, cut to MaxSummary.
-func Summary(s string) string { return Clip(s, MaxSummary) }
-
-// Clip returns at most n bytes of the text, with a mark at the end if it was cut. Longer texts enter
-// neither history nor logs.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
-}
+func Summary(s string) string { return display.Clip(s, MaxSummary) }

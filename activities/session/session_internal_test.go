@@ -265,14 +265,6 @@ func TestATranscriptIsBoundedAndHoldsNoSecret(t *testing.T) {
 	}
 }
 
-func TestTheFirstLineOfAnAnswer(t *testing.T) {
-	for text, want := range map[string]string{"": "", "one": "one", "\n \n two \nthree": "two", " \n": ""} {
-		if got := string(firstLine([]byte(text))); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 // keeper is a client that resumes its session by the model that it had last, unless another is chosen.
 type keeper struct {
 	agent.Session

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -278,7 +277,7 @@ func (s *sitting) askPerson(asked agent.Permission) ([]session.Report, *SitResul
 	line := func(text string) string { return report.Summary(display.Line(s.a.Redact.String(text))) }
 	return []session.Report{{Asked: &run.Permission{
 		CallID: report.Summary(asked.CallID), Tool: line(asked.Tool), Digest: digest, Input: ref,
-		Title: line(asked.Title), Reason: line(asked.Reason), Excerpt: report.Clip(display.Text(input), maxExcerpt),
+		Title: line(asked.Title), Reason: line(asked.Reason), Excerpt: display.Clip(display.Text(input), maxExcerpt),
 	}}}, nil
 }
 
@@ -293,7 +292,7 @@ func (s *sitting) endTurn(e agent.Turn) ([]session.Report, *SitResult) {
 	end.Outcome, end.Reason = outcomeOf(e)
 	end.Reason = report.Summary(s.a.Redact.String(end.Reason))
 	text := s.a.Redact.Bytes([]byte(e.Text))
-	end.Gist = report.Clip(display.Line(string(firstLine(text))), maxGist)
+	end.Gist = display.Clip(display.Line(display.FirstLine(string(text))), maxGist)
 	name := fmt.Sprintf("turns/%04d.%d", s.note.Turns+1, s.epoch)
 	var err error
 	if end.Answer, err = s.slot.Dir().Keep(name+".md", text); err != nil {
@@ -317,12 +316,6 @@ func (s *sitting) endTurn(e agent.Turn) ([]session.Report, *SitResult) {
 
 // maxGist bounds the head of an answer that enters history.
 const maxGist = 200
-
-// firstLine returns the first line with a text.
-func firstLine(text []byte) []byte {
-	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
-	return bytes.TrimSpace(line)
-}
 
 // outcomeOf returns the outcome of an agent's turn.
 func outcomeOf(e agent.Turn) (session.Outcome, string) {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
@@ -38,7 +38,7 @@ type line struct {
 // addEvent adds an event. Events that say nothing to a reader are left out.
 func (t *transcript) addEvent(secrets *redact.Redactor, e agent.Event) {
 	l := line{At: time.Now().UTC()}
-	clean := func(s string, n int) string { return report.Clip(secrets.String(s), n) }
+	clean := func(s string, n int) string { return display.Clip(secrets.String(s), n) }
 	switch e := e.(type) {
 	case agent.Text:
 		if t.text = append(t.text, e.Text...); len(t.text) > maxTextLine {
@@ -66,7 +66,7 @@ func inputLine(secrets *redact.Redactor, input json.RawMessage) json.RawMessage 
 	if len(clean) <= maxToolText && json.Valid(clean) {
 		return clean
 	}
-	b, _ := json.Marshal(report.Clip(string(clean), maxToolText))
+	b, _ := json.Marshal(display.Clip(string(clean), maxToolText))
 	return b
 }
 

@@ -107,13 +107,13 @@ func (v fileView) LeftOut() string { return leftOut(0, v.Hidden, v.Cut) }
 func leftOut(files, lines, cut int) string {
 	var out []string
 	if files > 0 {
-		out = append(out, countOf(files, "file", "files"))
+		out = append(out, display.Count(files, "file", "files"))
 	}
 	if lines > 0 {
-		out = append(out, countOf(lines, "line", "lines"))
+		out = append(out, display.Count(lines, "line", "lines"))
 	}
 	if cut > 0 {
-		out = append(out, "the rest of "+countOf(cut, "line", "lines"))
+		out = append(out, "the rest of "+display.Count(cut, "line", "lines"))
 	}
 	return strings.Join(out, " and ")
 }

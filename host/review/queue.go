@@ -120,6 +120,6 @@ func (r *row) addPending(p run.Pending) {
 	case a != nil:
 		r.Wants, r.About, r.Stat = "approve", display.Line(a.Summary), statWords(a.Stat)
 	case q != nil:
-		r.Wants, r.About = "answer", display.Line(firstLine(q.Question.Question))
+		r.Wants, r.About = "answer", display.Line(display.FirstLine(q.Question.Question))
 	}
 }

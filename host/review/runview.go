@@ -174,9 +174,9 @@ func (v *runView) addActivities(e runs.Execution, now time.Time) {
 		v.Doing = append(v.Doing, "ends")
 	}
 	for _, a := range e.Activities {
-		v.Doing = append(v.Doing, display.Line(firstLine(cmp.Or(a.Beat.Doing, a.Step())))+" · "+age(now.Sub(a.Since)))
+		v.Doing = append(v.Doing, display.Line(display.FirstLine(cmp.Or(a.Beat.Doing, a.Step())))+" · "+age(now.Sub(a.Since)))
 		if a.Failure != "" {
-			v.Failing = append(v.Failing, display.Line(firstLine(a.Failure)))
+			v.Failing = append(v.Failing, display.Line(display.FirstLine(a.Failure)))
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (v *runView) addFacts(f rundir.Facts, st run.State) {
 	}
 	add("Run", string(f.RunID))
 	add("Repository", f.Repository.Path)
-	add("Branch", fmt.Sprintf("%s, %s, %s", f.Branch, countOf(f.Commits, "commit", "commits"), statWords(f.Stat)))
+	add("Branch", fmt.Sprintf("%s, %s, %s", f.Branch, display.Count(f.Commits, "commit", "commits"), statWords(f.Stat)))
 	for _, r := range run.Roles {
 		add(strings.ToUpper(string(r)[:1])+string(r)[1:], f.Providers.For(r))
 	}
@@ -207,7 +207,7 @@ func (v *runView) addFacts(f rundir.Facts, st run.State) {
 		add("Notes", fmt.Sprintf("%d for the next prompt", n))
 	}
 	if e := st.LastError; e != nil {
-		add("Last error", e.Code+": "+firstLine(e.Message))
+		add("Last error", e.Code+": "+display.FirstLine(e.Message))
 	}
 }
 

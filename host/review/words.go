@@ -60,14 +60,7 @@ func phaseWords(p run.Phase) string {
 }
 
 func statWords(s run.Stat) string {
-	return fmt.Sprintf("%s, +%d −%d", countOf(s.Files, "file", "files"), s.Added, s.Deleted)
-}
-
-func countOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("%s, +%d −%d", display.Count(s.Files, "file", "files"), s.Added, s.Deleted)
 }
 
 // age returns a time span in its largest unit.
@@ -81,11 +74,6 @@ func age(d time.Duration) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
 }
 
 // safeText returns a text of several lines with every character made visible that deceives a reader.
@@ -122,13 +110,13 @@ func eventWords(e run.Event, tools map[string]bool) (mark, text string) {
 		return "▸", text
 	case run.PhaseCompleted:
 		if e.Phase == run.Plan && p.Summary != "" {
-			return "✓", "planned: " + firstLine(p.Summary)
+			return "✓", "planned: " + display.FirstLine(p.Summary)
 		}
 		return "", ""
 	case run.PhaseFailed:
-		return "✗", p.Error.Code + ": " + firstLine(p.Error.Message)
+		return "✗", p.Error.Code + ": " + display.FirstLine(p.Error.Message)
 	case run.PatchProduced:
-		return "·", fmt.Sprintf("patch: %s, %s", firstLine(p.Summary), statWords(p.Stat))
+		return "·", fmt.Sprintf("patch: %s, %s", display.FirstLine(p.Summary), statWords(p.Stat))
 	case run.ApprovalRequested:
 		if p.Permission != nil {
 			return "?", "asks to use " + p.Permission.Summary()
@@ -141,21 +129,21 @@ func eventWords(e run.Event, tools map[string]bool) (mark, text string) {
 	case run.PatchApplied:
 		return "✓", fmt.Sprintf("applied as %.10s", p.Commit)
 	case run.PatchApplyFailed:
-		return "✗", "not applied: " + firstLine(p.Error.Message)
+		return "✗", "not applied: " + display.FirstLine(p.Error.Message)
 	case run.EvaluationPassed:
 		return "✓", "the checks pass"
 	case run.EvaluationFailedFixable:
-		return "✗", "to fix: " + firstLine(strings.Join(p.Reasons, "; "))
+		return "✗", "to fix: " + display.FirstLine(strings.Join(p.Reasons, "; "))
 	case run.EvaluationFailedBlocked:
-		return "✗", "not judged: " + firstLine(strings.Join(p.Reasons, "; "))
+		return "✗", "not judged: " + display.FirstLine(strings.Join(p.Reasons, "; "))
 	case run.QuestionRaised:
-		return "?", "asks: " + firstLine(p.Question.Question)
+		return "?", "asks: " + display.FirstLine(p.Question.Question)
 	case run.QuestionAnswered:
 		return "✓", "answered" + by(p.By) + reasonWords(run.Reply{Text: p.Text, Values: p.Values}.Render())
 	case run.RunCompleted:
-		return "✓", fmt.Sprintf("completed with %s", countOf(p.Commits, "commit", "commits"))
+		return "✓", fmt.Sprintf("completed with %s", display.Count(p.Commits, "commit", "commits"))
 	case run.RunFailed:
-		return "✗", "failed: " + firstLine(p.Error.Message)
+		return "✗", "failed: " + display.FirstLine(p.Error.Message)
 	case run.RunCanceled:
 		return "✗", "canceled" + by(p.By) + reasonWords(p.Reason)
 	}
@@ -166,9 +154,9 @@ func eventWords(e run.Event, tools map[string]bool) (mark, text string) {
 func rejectionWords(p run.ApprovalRejected, by string, tool bool) (mark, text string) {
 	switch {
 	case len(p.Files) > 0 && p.Reason == "":
-		return "½", fmt.Sprintf("accepted %s%s; the rest is dropped", countOf(len(p.Files), "file", "files"), by)
+		return "½", fmt.Sprintf("accepted %s%s; the rest is dropped", display.Count(len(p.Files), "file", "files"), by)
 	case len(p.Files) > 0:
-		return "½", fmt.Sprintf("accepted %s%s; the rest goes back%s", countOf(len(p.Files), "file", "files"), by, reasonWords(p.Reason))
+		return "½", fmt.Sprintf("accepted %s%s; the rest goes back%s", display.Count(len(p.Files), "file", "files"), by, reasonWords(p.Reason))
 	case tool || p.Final:
 		return "✗", "refused" + by + reasonWords(p.Reason)
 	}
@@ -179,5 +167,5 @@ func reasonWords(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + firstLine(reason)
+	return ": " + display.FirstLine(reason)
 }

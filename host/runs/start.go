@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -118,6 +117,5 @@ func (c *Client) memoOf(in run.Input) map[string]any {
 }
 
 func firstLine(goal string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
-	return display.OneLine(line, maxSummary)
+	return display.OneLine(display.FirstLine(goal), maxSummary)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/thinking"
 	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
@@ -251,9 +252,5 @@ func (p *parser) proseText() string {
 // summarizeProse returns the prose around the blocks in one line.
 func (p *parser) summarizeProse() string {
 	const most = 500
-	s := p.proseText()
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + " ..."
-	}
-	return s
+	return display.Clip(p.proseText(), most)
 }

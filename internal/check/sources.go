@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Source is a file that influences the result of a check.
@@ -27,7 +29,7 @@ const (
 func FindSources(commands []string) []Source {
 	var found []Source
 	for _, c := range commands {
-		why := fmt.Sprintf("named by the check %q", clipCommand(c))
+		why := fmt.Sprintf("named by the check %q", display.Clip(c, 60))
 		dirs := []string{"."} // in which the commands may run
 		add := func(name string) {
 			if strings.HasPrefix(name, "$") { // ${ROOT}/x: most likely the top
@@ -69,15 +71,6 @@ func FindSources(commands []string) []Source {
 		}
 	}
 	return found
-}
-
-// clipCommand bounds a command in a reason.
-func clipCommand(command string) string {
-	const most = 60
-	if len(command) <= most {
-		return command
-	}
-	return strings.ToValidUTF8(command[:most], "") + "…"
 }
 
 var (

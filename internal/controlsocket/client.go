@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Timeout is how long one request may take, from the connect to the answer.
@@ -49,7 +50,7 @@ func (c Client) Send(ctx context.Context, m Message) (dispatch.Delivery, error) 
 	// An answer without readable data is an acknowledgement all the same.
 	var said sendData
 	_ = json.Unmarshal(data, &said)
-	return dispatch.Delivery(clipText(string(said.DeliveredAs), maxWord)), nil
+	return dispatch.Delivery(display.Clip(string(said.DeliveredAs), maxWord)), nil
 }
 
 // Info asks the session about itself.
@@ -190,16 +191,11 @@ func (a response) refusal() string {
 	if !ok {
 		said = string(a.Error)
 	}
-	return cmp.Or(clipText(strings.Join(strings.Fields(said), " "), maxRefusal), "the peer does not say why")
+	return cmp.Or(display.Clip(strings.Join(strings.Fields(said), " "), maxRefusal), "the peer does not say why")
 }
 
 // decodeText decodes a string; ok is false for every other value.
 func decodeText(raw json.RawMessage) (s string, ok bool) {
 	ok = bytes.HasPrefix(raw, []byte(`"`)) && json.Unmarshal(raw, &s) == nil
 	return s, ok
-}
-
-// clipText returns at most n bytes of valid UTF-8.
-func clipText(s string, n int) string {
-	return strings.ToValidUTF8(s[:min(n, len(s))], "")
 }

@@ -5,7 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // maxGist bounds each text that a closed batch keeps.
@@ -32,10 +33,10 @@ func (e *Entry) shorten() {
 	for i, j := range e.Batch.Jobs {
 		jobs[i] = Job{ID: j.ID, State: j.State}
 		if i == 0 {
-			jobs[i].Summary, jobs[i].Reason = gistOf(j.Summary), gistOf(j.Reason)
+			jobs[i].Summary, jobs[i].Reason = display.Clip(j.Summary, maxGist), display.Clip(j.Reason, maxGist)
 		}
 	}
-	e.Batch.Jobs, e.Batch.ReservedBy = jobs, gistOf(e.Batch.ReservedBy)
+	e.Batch.Jobs, e.Batch.ReservedBy = jobs, display.Clip(e.Batch.ReservedBy, maxGist)
 }
 
 // SameWords reports whether the entry is of the batch, word by word.
@@ -54,12 +55,4 @@ func (b Batch) digest() string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
-}
-
-// gistOf returns the beginning of a text.
-func gistOf(text string) string {
-	if len(text) <= maxGist {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxGist-len("…")], "") + "…"
 }

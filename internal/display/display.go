@@ -24,6 +24,30 @@ func OneLine(text string, most int) string {
 	return string(line)
 }
 
+// FirstLine returns the first line of a text that is not blank, without the blanks around it.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// Clip returns a text of at most so many bytes, with an ellipsis at the end if it was cut. Bytes that are not UTF-8
+// become question marks.
+func Clip(text string, most int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// Count returns a number and its noun.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // JSON returns JSON that a terminal can show. Every character that Line makes visible becomes a
 // \u escape, which means the same to a program. Line feeds stay.
 func JSON(raw []byte) []byte {

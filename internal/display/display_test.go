@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 )
@@ -81,5 +82,30 @@ func TestLongLinesAreBroken(t *testing.T) {
 	}
 	if !strings.Contains(got, "\n⋯ ") || !strings.HasSuffix(got, "evil()\nnext\n") {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestClip(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"what fits":           {"0123456789", "0123456789"},
+		"what does not":       {"0123456789x", "0123456…"},
+		"a rune at the cut":   {"012345é6789x", "012345…"},
+		"what is no text":     {"a\xffb", "a?b"},
+		"much of what is not": {strings.Repeat("\xff", 20), "?"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := display.Clip(tt.text, 10); len(got) > 10 || !utf8.ValidString(got) || got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestFirstLine(t *testing.T) {
+	for text, want := range map[string]string{"": "", "one": "one", "\n \n two \nthree": "two", " \n": ""} {
+		if got := display.FirstLine(text); got != want {
+			t.Errorf("of %q: got %q, want %q", text, got, want)
+		}
 	}
 }

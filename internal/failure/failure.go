@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -92,14 +91,3 @@ func (l *Limited) Error() string {
 
 // Unwrap returns the failure itself.
 func (l *Limited) Unwrap() error { return l.Cause }
-
-// Clip shortens s to at most limit bytes, which must be at least 8, and marks the cut. It replaces bytes
-// that are not UTF-8.
-func Clip(s string, limit int) string {
-	const mark = " ..."
-	s = strings.ToValidUTF8(s, "?")
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit-len(mark)], "") + mark
-}

@@ -2,10 +2,8 @@ package failure_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
@@ -28,22 +26,5 @@ func TestErrorInJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), new(failure.Error)); err == nil {
 			t.Errorf("%s is read", text)
 		}
-	}
-}
-
-func TestClip(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
-		"what fits":           {"0123456789", "0123456789"},
-		"what does not":       {"0123456789x", "012345 ..."},
-		"a rune at the cut":   {"01234é6789x", "01234 ..."},
-		"what is no text":     {"a\xffb", "a?b"},
-		"much of what is not": {strings.Repeat("\xff", 20), "?"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := failure.Clip(tt.text, 10); len(got) > 10 || !utf8.ValidString(got) || got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
 	}
 }

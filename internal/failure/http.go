@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // ClassifyHTTP returns the meaning of a model API's answer for a retry (docs/contracts/run.md, 13). body
@@ -40,7 +42,7 @@ func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *E
 	if e.Retriable {
 		e.RetryAfter = cmp.Or(readRetryAfter(header, now), min(named, MaxRetryAfter))
 	}
-	e.Message = Clip(e.Message, MaxMessage)
+	e.Message = display.Clip(e.Message, MaxMessage)
 	return e
 }
 
@@ -200,7 +202,7 @@ func ClassifyTransport(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	e := &Error{Code: Unknown, Message: Clip(err.Error(), MaxMessage), Retriable: true}
+	e := &Error{Code: Unknown, Message: display.Clip(err.Error(), MaxMessage), Retriable: true}
 	if t, ok := errors.AsType[net.Error](err); errors.Is(err, os.ErrDeadlineExceeded) || ok && t.Timeout() {
 		e.Code = Timeout
 	}

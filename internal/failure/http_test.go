@@ -136,7 +136,7 @@ func TestClassifyHTTP(t *testing.T) {
 func TestAHugeErrorBodyIsCut(t *testing.T) {
 	for _, body := range []string{strings.Repeat("é", 1<<16), `{"error": {"message": "` + strings.Repeat("x", 1<<16) + `", "type": "insufficient_quota"}}`} {
 		e := failure.ClassifyHTTP(429, nil, []byte(body), time.Now())
-		if len(e.Message) > failure.MaxMessage || !strings.HasSuffix(e.Message, " ...") {
+		if len(e.Message) > failure.MaxMessage || !strings.HasSuffix(e.Message, "…") {
 			t.Errorf("a message of %d bytes", len(e.Message))
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Facts hold the gate's knowledge of a patch. The zero Facts are a risk, because no
@@ -71,7 +73,7 @@ func FindRisks(f Facts) []string {
 	}
 	add(f.Failed != "", "the patch could not be inspected: %s", f.Failed)
 	add(f.Failed == "" && len(f.Files) == 0, "the patch could not be inspected: no changed file was found")
-	add(len(deleted) > 0, "deletes %s: %s", countNoun(len(deleted), "file"), listNames(deleted))
+	add(len(deleted) > 0, "deletes %s: %s", display.Count(len(deleted), "file", "files"), listNames(deleted))
 	add(len(touched) > 0, "touches security-related paths: %s", listNames(touched))
 	add(len(guarded) > 0, "touches what decides the result: %s", listNames(guarded))
 	add(len(f.Files) >= ManyFiles, "changes %d files, %d or more are many", len(f.Files), ManyFiles)
@@ -133,14 +135,6 @@ func (g Guard) coversName(name string) bool {
 	guard, name := strings.ToLower(g.Path), strings.ToLower(name)
 	ok, err := path.Match(guard, name)
 	return ok && err == nil || guard == name || strings.HasSuffix(guard, "/") && strings.HasPrefix(name, guard)
-}
-
-// countNoun returns a number and a noun, in the plural if needed.
-func countNoun(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // listNames returns the first names, and the number of the others.

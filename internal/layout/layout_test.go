@@ -25,8 +25,8 @@ var floors = [][]string{
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "temporalclient", "toolchain"},
 	{"egress", "engine"},
 	{"box", "hunks", "notify", "toolserver"},
-	{"dispatch", "display", "failure", "file", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
-	{"allow", "exact", "failpoint", "forge", "setup", "syntax", "thinking", "toolcall", "version"},
+	{"dispatch", "failure", "file", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
+	{"allow", "display", "exact", "failpoint", "forge", "setup", "syntax", "thinking", "toolcall", "version"},
 }
 
 // testRooms are the directories of internal that serve tests alone: they import

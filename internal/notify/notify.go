@@ -80,22 +80,13 @@ func OfSchedule(in run.Input, schedule, fire string, at time.Time) Notice {
 }
 
 func goalLine(goal string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
-	return clipText(display.Line(line), maxCarried) //workflowcheck:ignore // pure
+	return display.Clip(display.Line(display.FirstLine(goal)), maxCarried) //workflowcheck:ignore // pure
 }
 
 // ClipGoal returns the notice with as much of its goal as a person is told.
 func (n Notice) ClipGoal() Notice {
-	n.Goal = clipText(n.Goal, maxGoal)
+	n.Goal = display.OneLine(n.Goal, maxGoal)
 	return n
-}
-
-func clipText(s string, most int) string {
-	text := []rune(s)
-	if len(text) > most {
-		text = append(text[:most-1], '…')
-	}
-	return string(text)
 }
 
 // Title says in one line which run it is and what it wants.

@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,8 +33,8 @@ func codeSpan(text string) string { return "`" + oneLine(text, 300) + "`" }
 
 // oneLine returns at most n bytes of a text, in one line and without back-ticks.
 func oneLine(text string, n int) string {
-	text = strings.Join(strings.Fields(cleanText(clipLine(text, 4*n))), " ")
-	return clipLine(strings.ReplaceAll(text, "`", "'"), n)
+	text = strings.Join(strings.Fields(cleanText(display.Clip(text, 4*n))), " ")
+	return display.Clip(strings.ReplaceAll(text, "`", "'"), n)
 }
 
 // cleanText returns the text as valid UTF-8 with line feeds, and without control characters other than
@@ -66,14 +65,6 @@ func showControls(text string) string {
 		text = text[n:]
 	}
 	return b.String()
-}
-
-// clipLine returns at most n bytes of a line.
-func clipLine(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
 // headLines returns the first lines of a text that fit into n bytes, and the number of missing lines. It
@@ -108,12 +99,4 @@ func countLines(text string) int {
 		n++
 	}
 	return n
-}
-
-// countNoun returns a number and a noun, in the plural if needed.
-func countNoun(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

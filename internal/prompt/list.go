@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // fileList lists the paths, one on each line. If that takes more than limit bytes, deep directories become
@@ -29,7 +31,7 @@ func fileList(paths []string, limit int) string {
 		return list
 	}
 	kept, missing := headLines(list, limit-room)
-	return kept + fmt.Sprintf("(and %s)\n", countNoun(missing, "more line"))
+	return kept + fmt.Sprintf("(and %s)\n", display.Count(missing, "more line", "more lines"))
 }
 
 // collapseDirs lists sorted paths of at most depth segments, and the directories that hold longer ones.
@@ -46,7 +48,7 @@ func collapseDirs(paths []string, depth int) string {
 		for i+n < len(paths) && strings.HasPrefix(paths[i+n], dir) {
 			n++
 		}
-		fmt.Fprintf(&b, "%s (%s)\n", printablePath(dir), countNoun(n, "file"))
+		fmt.Fprintf(&b, "%s (%s)\n", printablePath(dir), display.Count(n, "file", "files"))
 		i += n
 	}
 	return b.String()

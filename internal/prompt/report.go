@@ -3,6 +3,8 @@ package prompt
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Bounds of the report, in bytes. The report keeps more of the end than of the
@@ -33,7 +35,7 @@ func writeReport(list []Check) string {
 		room -= len(text)
 		fmt.Fprintf(&failed, "\n## Failed: %s\n\n%s\n%s", codeSpan(c.Command), outcomeLine(c), text)
 	}
-	text := fmt.Sprintf("Of %s, %d failed.\n", countNoun(len(list), "check"), failures) + failed.String()
+	text := fmt.Sprintf("Of %s, %d failed.\n", display.Count(len(list), "check", "checks"), failures) + failed.String()
 	if passed.Len() > 0 {
 		text += "\n" + passed.String()
 	}

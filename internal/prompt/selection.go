@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -67,7 +68,7 @@ func chooseFiles(in In, changed []string) *selection {
 	c.addNeighbours(visible, pointed)
 	c.addRest(visible)
 	if n := len(c.leftOut) - maxLeftOut; n > 0 {
-		c.leftOut = append(c.leftOut[:maxLeftOut], fmt.Sprintf("and %s", countNoun(n, "more file")))
+		c.leftOut = append(c.leftOut[:maxLeftOut], fmt.Sprintf("and %s", display.Count(n, "more file", "more files")))
 	}
 	return c
 }
@@ -214,7 +215,7 @@ func (c *selection) writeSection() string {
 	if c.room < 0 && c.given == 0 {
 		return "No file is given with this request: read those that you need in the current directory.\n"
 	}
-	text := fmt.Sprintf("Given with this request, as they are now: %s. Not given: %d.", countNoun(c.given, "file"), c.visible-c.given)
+	text := fmt.Sprintf("Given with this request, as they are now: %s. Not given: %d.", display.Count(c.given, "file", "files"), c.visible-c.given)
 	if c.withheld > 0 {
 		text += fmt.Sprintf(" Withheld, for their names stand for secrets: %d.", c.withheld)
 	}

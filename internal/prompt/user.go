@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -55,7 +56,7 @@ func quoteData(info, text string, n int) string {
 	if missing == 0 {
 		return Fence(info, text)
 	}
-	return Fence(info, text) + fmt.Sprintf("\n(%s more)\n", countNoun(missing, "line"))
+	return Fence(info, text) + fmt.Sprintf("\n(%s more)\n", display.Count(missing, "line", "lines"))
 }
 
 // guidanceTitles name the author of each kind of guidance.
@@ -123,12 +124,12 @@ func writeBranch(role run.Role, d Diff) string {
 	for _, path := range d.Paths[:min(len(d.Paths), maxChanged)] {
 		names = append(names, codeSpan(path))
 	}
-	text := "It changes " + countNoun(len(d.Paths), "file") + ": " + strings.Join(names, ", ")
+	text := "It changes " + display.Count(len(d.Paths), "file", "files") + ": " + strings.Join(names, ", ")
 	if more := len(d.Paths) - maxChanged; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	if d.Withheld > 0 {
-		text += fmt.Sprintf(", and %s withheld, for their names stand for secrets", countNoun(d.Withheld, "file"))
+		text += fmt.Sprintf(", and %s withheld, for their names stand for secrets", display.Count(d.Withheld, "file", "files"))
 	}
 	return text + ".\n\n" + quoteData("diff", showControls(d.Text), maxDiff)
 }

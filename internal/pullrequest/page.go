@@ -28,7 +28,7 @@ func Page(events []run.Event, report *check.Report) (string, error) {
 	in := s.Input
 	fmt.Fprintf(&b, "# %s\n\n%s\n", codeSpan(run.OneLine(in.Goal, "A run")), codeBlock(in.Goal))
 	took := s.State.UpdatedAt.Sub(s.State.CreatedAt).Round(time.Second)
-	fmt.Fprintf(&b, "Run %s is **%s** after %s: %s, %s on `%.12s`.\n", codeSpan(in.Name.Shown(in.RunID)), s.State.Status, took, count(s.Commits, "commit"), s.Stat, in.Repository.Base)
+	fmt.Fprintf(&b, "Run %s is **%s** after %s: %s, %s on `%.12s`.\n", codeSpan(in.Name.Shown(in.RunID)), s.State.Status, took, display.Count(s.Commits, "commit", "commits"), s.Stat, in.Repository.Base)
 	if s.State.LastError != nil && s.State.Status != run.Completed {
 		fmt.Fprintf(&b, "\nIt ended with %s.\n", codeSpan(s.State.LastError.Message))
 	}
@@ -55,7 +55,7 @@ func Summary(events []run.Event, report *check.Report, limit int) (string, error
 			by = append(by, p.By)
 		}
 	}
-	text := fmt.Sprintf("Run %s: %s", s.State.Status, count(s.Commits, "commit"))
+	text := fmt.Sprintf("Run %s: %s", s.State.Status, display.Count(s.Commits, "commit", "commits"))
 	if len(by) > 0 {
 		text += ", approved by " + strings.Join(by, ", ")
 	}
@@ -69,7 +69,7 @@ func Summary(events []run.Event, report *check.Report, limit int) (string, error
 				held++
 			}
 		}
-		text += fmt.Sprintf("; %d of %s passed", passed, count(len(report.Checks), "check"))
+		text += fmt.Sprintf("; %d of %s passed", passed, display.Count(len(report.Checks), "check", "checks"))
 		if len(report.Checks) > 0 && held == len(report.Checks) {
 			text += " in a sandbox"
 		}
@@ -199,16 +199,9 @@ func writeSection(b *strings.Builder, title string, lines []string) {
 	}
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // codeSpan returns a text as a code span, in one line.
 func codeSpan(text string) string {
-	text = strings.Join(strings.Fields(clip(display.Line(text))), " ")
+	text = display.OneLine(text, maxQuoted)
 	if text == "" {
 		return "``"
 	}
@@ -221,16 +214,9 @@ func codeSpan(text string) string {
 
 // codeBlock returns a text as a code block.
 func codeBlock(text string) string {
-	text = strings.TrimSpace(clip(display.Text([]byte(text))))
+	text = strings.TrimSpace(display.Clip(display.Text([]byte(text)), maxQuoted))
 	ticks := strings.Repeat("`", max(3, longestRun(text)+1))
 	return ticks + "text\n" + text + "\n" + ticks + "\n"
-}
-
-func clip(text string) string {
-	if r := []rune(text); len(r) > maxQuoted {
-		return string(r[:maxQuoted-1]) + "…"
-	}
-	return text
 }
 
 // longestRun returns the length of the longest run of backticks.

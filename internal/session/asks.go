@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -82,7 +82,7 @@ func (f fold) keepDecision(d run.Decision) error {
 	a.Decided = &d
 	p := a.Permission
 	f.Permits = append(f.Permits, run.Permit{
-		CallID: p.CallID, Tool: p.Tool, Digest: p.Digest, Allow: d.Decision == run.Approve, Session: d.Session, Reason: clipText(d.Reason, 300),
+		CallID: p.CallID, Tool: p.Tool, Digest: p.Digest, Allow: d.Decision == run.Approve, Session: d.Session, Reason: display.Clip(d.Reason, 300),
 	})
 	for len(f.Permits) > maxPermits {
 		before := f.Permits[:len(f.Permits)-1] // the agent has not been told of the last one
@@ -90,13 +90,6 @@ func (f fold) keepDecision(d run.Decision) error {
 		f.Permits = slices.Delete(f.Permits, oldest, oldest+1)
 	}
 	return nil
-}
-
-func clipText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }
 
 // removeSettled removes a decided ask: the agent was told.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/thinking"
 )
 
@@ -91,7 +92,7 @@ func (t tag) readVerdict(text string) (Verdict, error) {
 	value, after := valueOf(text[t.end:])
 	d, reason, ok := parseDecision(value)
 	if !ok {
-		return Verdict{}, newError(UnknownDecision, "The DECISION line says %q. %s", clipText(value, 60), wantedForm)
+		return Verdict{}, newError(UnknownDecision, "The DECISION line says %q. %s", display.Clip(value, 60), wantedForm)
 	}
 	question, reasons := splitParagraphs(after)
 	if reason != "" {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 var (
@@ -53,7 +55,7 @@ func chooseQuestion(question string, reasons []string) string {
 			question = reasons[i]
 		}
 	}
-	return clipText(question, MaxQuestionBytes)
+	return display.Clip(question, MaxQuestionBytes)
 }
 
 // boundReasons returns at most MaxReasons reasons, each clipped to MaxReasonBytes. The question is chosen from reasons,
@@ -61,16 +63,7 @@ func chooseQuestion(question string, reasons []string) string {
 func boundReasons(reasons []string) []string {
 	reasons = slices.Clone(reasons[:min(len(reasons), MaxReasons)])
 	for i, r := range reasons {
-		reasons[i] = clipText(r, MaxReasonBytes)
+		reasons[i] = display.Clip(r, MaxReasonBytes)
 	}
 	return reasons
-}
-
-// clipText returns at most n bytes of valid UTF-8.
-func clipText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const mark = " [cut]"
-	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
 }

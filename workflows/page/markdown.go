@@ -107,14 +107,6 @@ func clipRunes(s string, n int) string {
 	return s
 }
 
-// countOf returns the number with its noun, in the singular or the plural.
-func countOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // refusedSignals adds the signals that a workflow did not take, if there are any.
 func (m *markdown) refusedSignals(of string, refused []run.RefusedSignal) {
 	if len(refused) == 0 {

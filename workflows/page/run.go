@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -85,7 +86,7 @@ func addApproval(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	m.printf("%s. It is not applied yet.\n\n", describeStat(a.Stat))
 	m.list("", a.Files)
 	if more := a.Stat.Files - len(a.Files); more > 0 {
-		m.printf("and %s\n\n", countOf(more, "more file", "more files"))
+		m.printf("and %s\n\n", display.Count(more, "more file", "more files"))
 	}
 	m.list("**Risk** ", a.Reasons)
 	m.list("**Repaired** ", a.Repairs)
@@ -270,7 +271,7 @@ func addEnd(m *markdown, s *run.Snapshot) {
 		m.printf("No patch was applied: the branch %s is where it began.\n\n", inlineCode(branch))
 		return
 	}
-	m.printf("The branch %s holds %s, %s. In the repository:\n\n", inlineCode(branch), countOf(s.Commits, "commit", "commits"), describeStat(s.Stat))
+	m.printf("The branch %s holds %s, %s. In the repository:\n\n", inlineCode(branch), display.Count(s.Commits, "commit", "commits"), describeStat(s.Stat))
 	look := fmt.Sprintf("git log --patch \\\n  %s..%s", s.Input.Repository.Base, s.Head)
 	if s.State.Status == run.Completed {
 		look += "\ngit merge " + string(s.Head)
@@ -306,8 +307,8 @@ func addFacts(m *markdown, s *run.Snapshot) {
 		row("Started by", "the agent of session %s", s.Input.Session)
 	}
 	row("Branch", "%s", s.Input.BranchName())
-	row("Applied", "%s, %s", countOf(s.Commits, "patch", "patches"), describeStat(s.Stat))
-	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, countOf(s.Input.Fixes(), "fix", "fixes"))
+	row("Applied", "%s, %s", display.Count(s.Commits, "patch", "patches"), describeStat(s.Stat))
+	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, display.Count(s.Input.Fixes(), "fix", "fixes"))
 	if s.Input.Sandbox.Off() {
 		row("Sandbox", "off, %s", run.Unboxed)
 	}
@@ -359,7 +360,7 @@ func describeCost(s *run.Snapshot) string {
 }
 
 func describeStat(s run.Stat) string {
-	return fmt.Sprintf("%s, +%d −%d", countOf(s.Files, "file", "files"), s.Added, s.Deleted)
+	return fmt.Sprintf("%s, +%d −%d", display.Count(s.Files, "file", "files"), s.Added, s.Deleted)
 }
 
 // OfInput returns the Markdown that the Web UI shows for the input of a run, beside its state. It

@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
@@ -78,7 +79,7 @@ func classifyText(text string) *failure.Error {
 }
 
 func newError(code failure.Code, retriable bool, text string) *failure.Error {
-	return &failure.Error{Code: code, Message: failure.Clip(text, failure.MaxMessage), Retriable: retriable}
+	return &failure.Error{Code: code, Message: display.Clip(text, failure.MaxMessage), Retriable: retriable}
 }
 
 // describeError returns the message of an error, with its data.

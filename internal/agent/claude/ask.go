@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // permissionRequest is a tool call that waits for a permission
@@ -219,7 +219,7 @@ func (a permissionRequest) toPermission(dir string) agent.Permission {
 	if more {
 		what += " ..."
 	}
-	p.Title = failure.Clip(strings.TrimSpace(a.Tool+" "+what), maxTitle)
+	p.Title = display.Clip(strings.TrimSpace(a.Tool+" "+what), maxTitle)
 	return p
 }
 

@@ -97,7 +97,7 @@ func TestWhatIsAsked(t *testing.T) {
 		"a command in two":          {`"tool_name":"mcp__sh__run","input":{"command":"rm -r /","Command":"ls"}`, agent.Permission{Tool: "mcp__sh__run", Title: "mcp__sh__run rm -r /"}},
 		"a notebook beside a file":  {`"tool_name":"NotebookEdit","input":{"notebook_path":"/etc/n","file_path":"in"}`, agent.Permission{Tool: "NotebookEdit", Title: "NotebookEdit in", Paths: []string{"in", "/etc/n"}, Edit: true}},
 		"a reason of another shape": {`"tool_name":"Bash","input":{"command":"ls"},"decision_reason":{"x":1}`, agent.Permission{Tool: "Bash", Title: "Bash ls"}},
-		"a long command":            {`"tool_name":"Bash","input":{"command":"` + strings.Repeat("x", 500) + `"}`, agent.Permission{Tool: "Bash", Title: "Bash " + strings.Repeat("x", 191) + " ..."}},
+		"a long command":            {`"tool_name":"Bash","input":{"command":"` + strings.Repeat("x", 500) + `"}`, agent.Permission{Tool: "Bash", Title: "Bash " + strings.Repeat("x", 192) + "…"}},
 		"a file outside the folder": {`"tool_name":"Read","input":{"file_path":"/etc/x"},"decision_reason_type":"workingDir"`, agent.Permission{Tool: "Read", Title: "Read /etc/x", Reason: "workingDir", Paths: []string{"/etc/x"}}},
 	}
 	for name, tt := range tests {

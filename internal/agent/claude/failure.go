@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
@@ -120,9 +121,9 @@ func (s *session) takeRateLimit(line []byte) bool {
 }
 
 func newError(code failure.Code, retriable bool, format string, args ...any) *failure.Error {
-	return &failure.Error{Code: code, Message: failure.Clip(fmt.Sprintf(format, args...), failure.MaxMessage), Retriable: retriable}
+	return &failure.Error{Code: code, Message: display.Clip(fmt.Sprintf(format, args...), failure.MaxMessage), Retriable: retriable}
 }
 
 func unavailableError(why string) error {
-	return fmt.Errorf("%w: %s", agent.ErrUnavailable, failure.Clip(why, failure.MaxMessage))
+	return fmt.Errorf("%w: %s", agent.ErrUnavailable, display.Clip(why, failure.MaxMessage))
 }

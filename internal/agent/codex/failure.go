@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
@@ -83,7 +84,7 @@ func (e *turnError) providerError(l limits, now time.Time) error {
 	if name == "contextWindowExceeded" {
 		known.Message = failure.TooLong + ": " + e.Message
 	}
-	known.Message = failure.Clip(known.Message, failure.MaxMessage)
+	known.Message = display.Clip(known.Message, failure.MaxMessage)
 	if until, told := l.resetTime(now); told && name == "usageLimitExceeded" {
 		return &failure.Limited{Until: until, Cause: &known}
 	}
@@ -100,7 +101,7 @@ func (e *turnError) classifyText(now time.Time) *failure.Error {
 	if json.Unmarshal([]byte(e.Message), &body) == nil && len(body.Error) > 0 {
 		return failure.ClassifyHTTP(http.StatusBadRequest, nil, []byte(e.Message), now)
 	}
-	message := failure.Clip(e.Message, failure.MaxMessage)
+	message := display.Clip(e.Message, failure.MaxMessage)
 	if strings.Contains(e.Message, "Missing environment variable") {
 		return &failure.Error{Code: failure.Auth, Message: message}
 	}
@@ -121,7 +122,7 @@ func refusalError(e *rpcError) error {
 	if isUnknownThread(e) {
 		return agent.ErrNoSession
 	}
-	failed := &failure.Error{Code: failure.Unknown, Message: failure.Clip(e.Error(), failure.MaxMessage), Retriable: true}
+	failed := &failure.Error{Code: failure.Unknown, Message: display.Clip(e.Error(), failure.MaxMessage), Retriable: true}
 	switch {
 	case e.Code == overloaded:
 		failed.Code = failure.RateLimit

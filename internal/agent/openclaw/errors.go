@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
@@ -68,7 +69,7 @@ func classifyError(err error) error {
 	if e.Retriable {
 		e.RetryAfter = min(time.Duration(r.RetryAfterMs)*time.Millisecond, failure.MaxRetryAfter)
 	}
-	e.Message = failure.Clip(e.Message, failure.MaxMessage)
+	e.Message = display.Clip(e.Message, failure.MaxMessage)
 	return e
 }
 
@@ -117,6 +118,6 @@ func (t trouble) providerError(now time.Time) *failure.Error {
 	if !known {
 		e = failure.Error{Code: failure.Unknown, Retriable: true}
 	}
-	e.Message = failure.Clip("the gateway: "+text, failure.MaxMessage)
+	e.Message = display.Clip("the gateway: "+text, failure.MaxMessage)
 	return &e
 }

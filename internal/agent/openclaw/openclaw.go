@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
@@ -128,7 +129,7 @@ func (adapter) CheckOptions(_ context.Context, o agent.Options) error {
 }
 
 func badRequest(format string, args ...any) *failure.Error {
-	return &failure.Error{Code: failure.BadRequest, Message: failure.Clip(fmt.Sprintf(format, args...), failure.MaxMessage)}
+	return &failure.Error{Code: failure.BadRequest, Message: display.Clip(fmt.Sprintf(format, args...), failure.MaxMessage)}
 }
 
 func (a adapter) connectGateway(ctx context.Context, env []string) (*conn, error) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // readEvents reads until the connection ends, and then reports its end.
@@ -153,7 +153,7 @@ func (s *session) denyRequest(id string) {
 // commandTitle returns a command in one line.
 func commandTitle(command string) string {
 	const limit = 120
-	return failure.Clip(strings.Join(strings.Fields(command), " "), limit)
+	return display.Clip(strings.Join(strings.Fields(command), " "), limit)
 }
 
 // withdrawRequest removes a request that no longer waits: its time is over, or it

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // gateRequest is a call that waits at the gate (docs/contracts/pi.md, 3).
@@ -150,7 +150,7 @@ func (a gateRequest) toPermission(dir string) agent.Permission {
 	if more {
 		what += " ..."
 	}
-	p.Title = failure.Clip(strings.TrimSpace(a.Tool+" "+what), maxTitle)
+	p.Title = display.Clip(strings.TrimSpace(a.Tool+" "+what), maxTitle)
 	return p
 }
 

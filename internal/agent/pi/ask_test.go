@@ -182,7 +182,7 @@ func TestWhatIsAsked(t *testing.T) {
 		"a change elsewhere": {"edit", path("/etc/passwd"), agent.Permission{Title: "edit /etc/passwd", Paths: []string{"/etc/passwd"}, Edit: true, Reason: "it is outside of the working directory"}},
 		"a look elsewhere":   {"read", path("/etc/passwd"), agent.Permission{Title: "read /etc/passwd", Paths: []string{"/etc/passwd"}, Reason: "it is outside of the working directory"}},
 		"a command":          {"bash", command("make\nmake install"), agent.Permission{Title: "bash make ..."}},
-		"a long command":     {"bash", command(long), agent.Permission{Title: "bash " + long[:191] + " ..."}},
+		"a long command":     {"bash", command(long), agent.Permission{Title: "bash " + long[:192] + "…"}},
 		"any tool":           {"fetch", `{"url":"x"}`, agent.Permission{Title: `fetch {"url":"x"}`}},
 		"a tool of no input": {"now", `{}`, agent.Permission{Title: "now"}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
@@ -77,5 +78,5 @@ func wrapError(body string) string {
 }
 
 func newError(code failure.Code, retriable bool, format string, args ...any) *failure.Error {
-	return &failure.Error{Code: code, Message: failure.Clip(fmt.Sprintf(format, args...), failure.MaxMessage), Retriable: retriable}
+	return &failure.Error{Code: code, Message: display.Clip(fmt.Sprintf(format, args...), failure.MaxMessage), Retriable: retriable}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
@@ -88,5 +89,5 @@ func startError(e agent.Exit) error {
 }
 
 func unavailableError(why string) error {
-	return fmt.Errorf("%w: %s", agent.ErrUnavailable, failure.Clip(why, failure.MaxMessage))
+	return fmt.Errorf("%w: %s", agent.ErrUnavailable, display.Clip(why, failure.MaxMessage))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Look inspects one control socket; controlsocket.Look implements it.
@@ -63,15 +64,6 @@ func noteOurs(store *citizen.Store, records []citizen.Record, peers []Peer) {
 			peers[i].Ours = &o.About
 		}
 	}
-}
-
-// clipHead shortens a message that quotes text written by others.
-func clipHead(s string) string {
-	const most = 400
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + " ..."
 }
 
 // socketKind is the kind of file that the directory of sockets has under a garden id.
@@ -136,7 +128,7 @@ func (s *scan) quarantineBad(store *citizen.Store, bad []*citizen.BadRecord) {
 	names := make(map[string]bool)
 	for _, b := range bad {
 		names[b.Name] = true
-		s.addDiagnostic(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: clipHead(b.Err.Error())})
+		s.addDiagnostic(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: display.Clip(b.Err.Error(), 400)})
 	}
 	for id := range s.found {
 		if names[filepath.Base(store.Path(id))] {

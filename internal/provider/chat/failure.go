@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
@@ -50,7 +51,7 @@ func (c *activeCall) endInError(ctx context.Context, err error) (provider.Respon
 	err = c.classifyError(ctx, err)
 	resp := provider.Response{RawText: c.out.allText(), FinishReason: provider.Failed}
 	if e, ok := errors.AsType[*failure.Error](err); ok { // in a *Limited, too
-		e.Message = failure.Clip(c.Redact.String(e.Message), failure.MaxMessage)
+		e.Message = display.Clip(c.Redact.String(e.Message), failure.MaxMessage)
 		resp = provider.FailedResponse(e, resp.RawText, 0)
 	}
 	return resp, err

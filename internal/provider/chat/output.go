@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/explore"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -42,7 +42,7 @@ func (o *output) allText() string { return string(o.kept) }
 
 // reportTool reports that the model uses a tool.
 func (o *output) reportTool(c explore.ToolCall) {
-	o.reportProgress(failure.Clip(o.redact.String(fmt.Sprintf("%s %s", c.Name, c.Input)), 200))
+	o.reportProgress(display.Clip(o.redact.String(fmt.Sprintf("%s %s", c.Name, c.Input)), 200))
 }
 
 func (o *output) reportProgress(doing string) {

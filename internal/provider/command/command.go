@@ -19,6 +19,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -101,7 +102,7 @@ func (c command) Generate(ctx context.Context, req provider.Request, progress fu
 	resp := answer.toResponse(classifyEnding(end))
 	resp.DurationMs = time.Since(start).Milliseconds()
 	if resp.Error != nil {
-		resp.Error.Message = failure.Clip(c.Redact.String(resp.Error.Message), failure.MaxMessage)
+		resp.Error.Message = display.Clip(c.Redact.String(resp.Error.Message), failure.MaxMessage)
 		return resp, resp.Error
 	}
 	return resp, nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 )
 
@@ -118,10 +119,10 @@ func (e *Explorer) listOnce(ctx context.Context) error {
 func (e *Explorer) findFile(name string) (string, error) {
 	name = path.Clean(trimRoot(name))
 	if prompt.Withheld(name) {
-		return "", fmt.Errorf("%q is withheld, for its name says that it may hold secrets", clipName(name))
+		return "", fmt.Errorf("%q is withheld, for its name says that it may hold secrets", display.Clip(name, maxName))
 	}
 	if _, ok := slices.BinarySearch(e.paths, name); !ok {
-		return "", fmt.Errorf("there is no file %q", clipName(name))
+		return "", fmt.Errorf("there is no file %q", display.Clip(name, maxName))
 	}
 	return name, nil
 }

@@ -77,7 +77,7 @@ func TestTools(t *testing.T) {
 		"a directory":                    {"read_file", in{"path": "src"}, []string{"there is no file"}, "", true},
 		"a path to the outside":          {"read_file", in{"path": "../../etc/passwd"}, []string{"there is no file"}, "", true},
 		"no path":                        {"read_file", in{}, []string{"there is no file"}, "", true},
-		"a very long path":               {"read_file", in{"path": strings.Repeat("x", 1000)}, []string{"xxx..."}, strings.Repeat("x", 400), true},
+		"a very long path":               {"read_file", in{"path": strings.Repeat("x", 1000)}, []string{"xxx…"}, strings.Repeat("x", 400), true},
 		"a file that may hold secrets":   {"read_file", in{"path": ".env"}, []string{"withheld"}, "CANARY", true},
 		"a secret behind another name":   {"read_file", in{"path": "src/../keys/server.key"}, []string{"withheld"}, "CANARY", true},
 		"a secret that is not there":     {"read_file", in{"path": "x/.aws/credentials"}, []string{"withheld"}, "no file", true},

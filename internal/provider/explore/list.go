@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 )
 
@@ -19,7 +20,7 @@ func (e *Explorer) listFiles(_ context.Context, in listing) (string, error) {
 	if len(lines) > maxListed {
 		lines = collapseDirs(paths, strings.LastIndexByte(trimRoot(in.Prefix), '/')+1)
 	}
-	text := countNoun(len(paths), "file")
+	text := display.Count(len(paths), "file", "files")
 	if e.withheld > 0 {
 		text += fmt.Sprintf(" (of all files %d withheld, for their names stand for secrets)", e.withheld)
 	}
@@ -29,7 +30,7 @@ func (e *Explorer) listFiles(_ context.Context, in listing) (string, error) {
 		list.WriteString(printablePath(lines[shown]) + "\n")
 	}
 	if more := len(lines) - shown; more > 0 {
-		text += fmt.Sprintf(", %s of this list not shown: give a longer prefix", countNoun(more, "line"))
+		text += fmt.Sprintf(", %s of this list not shown: give a longer prefix", display.Count(more, "line", "lines"))
 	}
 	if shown == 0 {
 		return text + ".\n", nil
@@ -52,7 +53,7 @@ func collapseDirs(paths []string, n int) []string {
 		for ; i < len(paths) && strings.HasPrefix(paths[i], dir); i++ {
 			inside++
 		}
-		lines = append(lines, fmt.Sprintf("%s (%s)", dir, countNoun(inside, "file")))
+		lines = append(lines, fmt.Sprintf("%s (%s)", dir, display.Count(inside, "file", "files")))
 	}
 	return lines
 }

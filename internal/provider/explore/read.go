@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 )
 
@@ -21,7 +22,7 @@ func (e *Explorer) readFile(ctx context.Context, in extract) (string, error) {
 	}
 	content, size, err := e.files.Read(ctx, name, MaxFile)
 	if err != nil {
-		return "", fmt.Errorf("%q cannot be read", clipName(name))
+		return "", fmt.Errorf("%q cannot be read", display.Clip(name, maxName))
 	}
 	whole := int64(len(content)) == size
 	if !whole { // the end may lie within a line
@@ -29,18 +30,18 @@ func (e *Explorer) readFile(ctx context.Context, in extract) (string, error) {
 	}
 	switch {
 	case size == 0:
-		return fmt.Sprintf("%q is empty.\n", clipName(name)), nil
+		return fmt.Sprintf("%q is empty.\n", display.Clip(name, maxName)), nil
 	case len(content) == 0:
-		return "", fmt.Errorf("%q has no line that can be read", clipName(name))
+		return "", fmt.Errorf("%q has no line that can be read", display.Clip(name, maxName))
 	case isBinary(content):
-		return "", fmt.Errorf("%q is not a text", clipName(name))
+		return "", fmt.Errorf("%q is not a text", display.Clip(name, maxName))
 	}
 	all := strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n")
 	from, to, err := in.cutLines(all)
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("%q, lines %d to %d of %d", clipName(name), from, to, len(all))
+	text := fmt.Sprintf("%q, lines %d to %d of %d", display.Clip(name, maxName), from, to, len(all))
 	if !whole {
 		text += fmt.Sprintf(" in its first %d bytes, the rest of its %d cannot be read", MaxFile, size)
 	}

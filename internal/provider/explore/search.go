@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 )
 
@@ -94,7 +95,7 @@ func (s *search) searchFile(name, content string) {
 }
 
 func (s *search) writeReport() string {
-	text := fmt.Sprintf("%s in %s searched", countNoun(s.lines, "matching line"), countNoun(s.files, "file"))
+	text := fmt.Sprintf("%s in %s searched", display.Count(s.lines, "matching line", "matching lines"), display.Count(s.files, "file", "files"))
 	if s.skipped > 0 {
 		text += fmt.Sprintf(", %d skipped, which are too large or not texts", s.skipped)
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -57,7 +58,7 @@ func (r replay) Generate(ctx context.Context, req provider.Request, progress fun
 	}
 	raw, err := r.readAnswer(req)
 	if err != nil {
-		e := &failure.Error{Code: failure.BadRequest, Message: failure.Clip(r.redact.String(err.Error()), failure.MaxMessage)}
+		e := &failure.Error{Code: failure.BadRequest, Message: display.Clip(r.redact.String(err.Error()), failure.MaxMessage)}
 		return provider.FailedResponse(e, "", time.Since(start)), e
 	}
 	raw = r.redact.Bytes(raw)

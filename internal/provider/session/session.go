@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -108,7 +109,7 @@ func (p sessionProvider) classifyError(resp provider.Response, err error, limit 
 	case !ok:
 		e = &failure.Error{Code: failure.Unknown, Message: err.Error(), Retriable: true}
 	}
-	e.Message = failure.Clip(p.Redact.String(e.Message), failure.MaxMessage)
+	e.Message = display.Clip(p.Redact.String(e.Message), failure.MaxMessage)
 	out := provider.FailedResponse(e, resp.RawText, 0)
 	out.DurationMs, out.Usage = resp.DurationMs, resp.Usage
 	return out, e

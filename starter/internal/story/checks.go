@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -78,7 +79,7 @@ func (t *Teller) tellBaseline(b run.Baseline) []string {
 	case len(b.Failed) == 0:
 		lines = append(lines, t.markLine(t.Style.Good("✓"), "%s", b.Summary()))
 	case b.Passed > 0:
-		lines = append(lines, t.markLine(t.Style.Good("✓"), "%s", countNoun(b.Passed, "check passes", "checks pass")))
+		lines = append(lines, t.markLine(t.Style.Good("✓"), "%s", display.Count(b.Passed, "check passes", "checks pass")))
 	}
 	return append(lines, t.tellRestored(b.Restored)...)
 }

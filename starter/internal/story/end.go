@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -46,7 +47,7 @@ func (t *Teller) tellEnded(e run.Event) []string {
 	}
 	switch p := e.Payload.(type) {
 	case run.RunCompleted:
-		what := fmt.Sprintf("%s on %s", countNoun(p.Commits, "commit", "commits"), OneLine(p.Branch, 120))
+		what := fmt.Sprintf("%s on %s", display.Count(p.Commits, "commit", "commits"), OneLine(p.Branch, 120))
 		if t.branch != (run.Stat{}) {
 			what += ", " + Stat(t.branch)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -70,7 +71,7 @@ func gistOf(e run.Event) string {
 	case run.QuestionAnswered:
 		return p.QuestionID + bySuffix(p.By) + " " + p.Text
 	case run.RunCompleted:
-		return fmt.Sprintf("%s on %s", countNoun(p.Commits, "commit", "commits"), p.Branch)
+		return fmt.Sprintf("%s on %s", display.Count(p.Commits, "commit", "commits"), p.Branch)
 	case run.RunFailed:
 		return p.Error.Code + ": " + p.Error.Message
 	case run.RunCanceled:

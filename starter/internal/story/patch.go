@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -99,7 +100,7 @@ func Moved(r run.Restored) string {
 
 // Stat returns a diffstat in colour.
 func (t *Teller) Stat(s run.Stat) string {
-	return fmt.Sprintf("%s, %s %s", countNoun(s.Files, "file", "files"),
+	return fmt.Sprintf("%s, %s %s", display.Count(s.Files, "file", "files"),
 		t.Style.Good(fmt.Sprintf("+%d", s.Added)), t.Style.Bad(fmt.Sprintf("-%d", s.Deleted)))
 }
 

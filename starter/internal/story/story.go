@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -92,7 +93,7 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 	row("repository", repository+t.Style.Dim(fmt.Sprintf(" at %.10s", p.Repository.Base)))
 	row("branch", OneLine(p.Branch, 120))
 	if b := p.Before; b != nil {
-		row("goes on from", fmt.Sprintf("%s, with %s", OneLine(b.Name.Shown(b.RunID), 80), countNoun(len(b.Guidance), "thing said there", "things said there")))
+		row("goes on from", fmt.Sprintf("%s, with %s", OneLine(b.Name.Shown(b.RunID), 80), display.Count(len(b.Guidance), "thing said there", "things said there")))
 	}
 	for _, line := range Providers(p.Providers) {
 		row(line[0], line[1])
@@ -106,7 +107,7 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 	if len(p.CheckNetwork) > 0 {
 		row("network", "of the checks: "+OneLine(strings.Join(p.CheckNetwork, ", "), 200))
 	}
-	row("approval", fmt.Sprintf("%s, at most %s", p.Policy, countNoun(p.Fixes(), "fix unasked", "fixes unasked")))
+	row("approval", fmt.Sprintf("%s, at most %s", p.Policy, display.Count(p.Fixes(), "fix unasked", "fixes unasked")))
 	if p.Sandbox.Off() {
 		row("sandbox", t.Style.Wait("off")+", "+run.Unboxed)
 	}
@@ -166,7 +167,7 @@ func (t *Teller) tellStarted(e run.Event, p run.PhaseStarted) []string {
 		facts = append(facts, OneLine(p.Provider, 60))
 	}
 	if n := len(p.Notes); n > 0 {
-		facts = append(facts, "with "+countNoun(n, "note", "notes"))
+		facts = append(facts, "with "+display.Count(n, "note", "notes"))
 	}
 	return append(lines, t.headLines(title, facts...)...)
 }

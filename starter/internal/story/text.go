@@ -27,13 +27,6 @@ func (t *Teller) listItems(name string, items []string) []string {
 	return lines
 }
 
-func countNoun(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 func sessionSuffix(holds bool) string {
 	if holds {
 		return " for the agent's session"
