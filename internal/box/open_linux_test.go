@@ -36,13 +36,18 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		want   box.Cause
 		text   string
 	}{
-		"no bwrap":                    {config: box.Config{Path: dir}, want: box.NoProgram},
-		"a relative PATH":             {config: box.Config{Path: "."}, want: box.NoProgram},
-		"an old one":                  {script: versioned + "0.6.3 && exit\n", want: box.OldProgram},
-		"something else":              {script: "#!/bin/sh\necho hello\n", want: box.NotStarting},
-		"one that always fails":       {script: versioned + "0.8.0 && exit\necho no >&2; exit 1\n", want: box.NotStarting},
-		"one that says it ran":        {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4` + "\n", want: box.NotStarting},
-		"one that says another code":  {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4; exit 3` + "\n", want: box.NotStarting, text: "ended with 3, and said 0"},
+		"no bwrap":                   {config: box.Config{Path: dir}, want: box.NoProgram},
+		"a relative PATH":            {config: box.Config{Path: "."}, want: box.NoProgram},
+		"an old one":                 {script: versioned + "0.6.3 && exit\n", want: box.OldProgram},
+		"something else":             {script: "#!/bin/sh\necho hello\n", want: box.NotStarting},
+		"one that always fails":      {script: versioned + "0.8.0 && exit\necho no >&2; exit 1\n", want: box.NotStarting},
+		"one that says it ran":       {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4` + "\n", want: box.NotStarting},
+		"one that says another code": {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4; exit 3` + "\n", want: box.NotStarting, text: "ended with 3, and said 0"},
+		"one whose box has no shell": {script: "#!/bin/bash\n[ \"$1\" = --version ] && exec " + bwrap + ` --version
+kept=(); while IFS= read -r -d '' arg; do kept+=("$arg"); done <&3; kept+=(--tmpfs /usr/bin)
+while [ "$1" != -- ]; do shift; done
+exec ` + bwrap + ` --json-status-fd 4 --seccomp 5 "${kept[@]}" "$@"
+`, want: box.NotStarting},
 		"one that is in a box":        {script: versioned + "0.8.0 && exit\necho 'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)' >&2; exit 1\n", want: box.Nested},
 		"one that has a masked /proc": {script: versioned + "0.8.0 && exit\necho \"bwrap: Can't mount proc on /newroot/proc: Operation not permitted\" >&2; exit 1\n", want: box.MaskedProc},
 		// The stub drops all options and runs our executable under the name by which it attacks.
@@ -73,9 +78,6 @@ exec ` + bwrap + ` --json-status-fd 4 --seccomp 5 "${kept[@]}" "$@"
 				t.Fatalf("got %v", err)
 			}
 			t.Log(err)
-			if strings.HasPrefix(name, "one that only executes") && !slices.Contains(u.Leaks, "make a file beside it") {
-				t.Errorf("what the host sees is not among %q", u.Leaks)
-			}
 			if u.Cause == box.Leaks && !slices.Contains(u.Leaks, "connect to the host by TCP") {
 				t.Errorf("leaks %q", u.Leaks)
 			}

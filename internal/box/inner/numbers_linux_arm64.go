@@ -1,8 +1,0 @@
-package inner
-
-// System calls that package syscall does not name.
-const (
-	sysIOUringSetup  = 425
-	sysBPF           = 280
-	sysPerfEventOpen = 241
-)
