@@ -46,7 +46,7 @@ func (c *cli) demoCommand() *cobra.Command {
 		Long: `Makes a small Go repository with a bug, starts an engine and a worker, and runs
 the main job on it with recorded answers: a plan, a patch that you approve, a
 test that fails, a fix, tests that pass, a branch. It needs no keys, and the network
-only where no engine is built yet and no temporal command is on PATH: then it
+only where no engine is built yet: then it
 downloads the engine's modules, builds it, and shows the bug, the tests that fail and
 the plan meanwhile. After the first approval it kills its engine and its
 worker by kill -9 while the tests run, starts them again, and counts what the run
@@ -194,14 +194,8 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 		return "", err
 	}
 	d.name, d.branch = in.Name, in.BranchName()
-	if command := d.up.Engine.Command; command != "" {
-		d.printComment(command+" of your PATH serves as the engine: ours is not built yet. While the demo runs, other",
-			"users and programs of this machine can reach it. Ours is locked and has a Web UI: `"+d.hintCommand("up --engine own")+"`.")
-	}
 	d.screen.Line("")
-	if d.up.Engine.UI != "" {
-		d.printRow("Web UI", d.webUILogin(ctx, in.RunID))
-	}
+	d.printRow("Web UI", d.webUILogin(ctx, in.RunID))
 	d.printRow("record", nearPath(filepath.Join(d.runsDir, "workflows", string(in.RunID))))
 	d.printRow("at work", d.up.processes().String())
 	d.screen.Line("")

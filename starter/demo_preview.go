@@ -25,7 +25,7 @@ func (d *demo) prepareEngine(ctx context.Context) error {
 	var preview sync.WaitGroup
 	defer preview.Wait()
 	begin := sync.OnceFunc(func() { preview.Go(func() { d.printPreview(ctx) }) })
-	o := engine.Options{Use: engine.Auto, DB: filepath.Join(d.runsDir, databaseName)}
+	o := engine.Options{DB: filepath.Join(d.runsDir, databaseName)}
 	showBuild(&o, screen, work)
 	progress, live := o.Progress, o.Live
 	o.Progress = func(line string) { begin(); progress(line) }

@@ -200,8 +200,6 @@ func (c *cli) findDoor(ctx context.Context, target temporalclient.Target) findin
 		f.Detail = err.Error()
 	case door.Locked():
 		f.OK, f.Detail = true, "locked: other users of this machine and pages of other sites are refused"
-	case door.Engine.Command != "":
-		f.Detail = commandWarning(door.Engine.Command)
 	default:
 		f.Detail = openWarning + "; run `starter up` anew, without --open"
 	}

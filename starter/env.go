@@ -118,9 +118,6 @@ func (c *cli) ui(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if door.Engine.UI == "" {
-		return fmt.Errorf("%s serves as the engine, without a Web UI: `starter up --engine own` has one", door.Engine.Command)
-	}
 	page, err := c.pathAt(ctx, args, func(id run.ID) string { return runPage("", client.DefaultNamespace, id) })
 	if err != nil {
 		return err

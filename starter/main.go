@@ -16,6 +16,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
+
 	// The supervisor of the programs that runs start, and the forwarder of those in a box, are this
 	// same executable; see the packages' docs.
 	_ "github.com/ratchet-dev/ratchet/internal/egress/forwarder"

@@ -82,9 +82,7 @@ func (c *cli) tellRunning(ctx context.Context, db string) (bool, error) {
 		since = " since " + info.ModTime().Local().Format(time.DateTime)
 	}
 	c.printf("already up%s, process %d: engine %s, runs in %s\n", since, f.PID, f.Address, f.RunsDir)
-	if f.UI != "" {
-		c.printf("Web UI %s; `%s` prints a link that opens it\n", f.UI, c.hintCommand("ui"))
-	}
+	c.printf("Web UI %s; `%s` prints a link that opens it\n", f.UI, c.hintCommand("ui"))
 	return true, nil
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
@@ -40,7 +39,6 @@ type upFlags struct {
 	port, uiPort int
 	open         bool
 	forDemo      bool // started by the demo: ends with the standard input, and tells what its start needs alone
-	engine       string
 	background   bool
 	unit         bool
 	// portChosen and uiPortChosen say that the port is the user's choice: a taken one is an error then.
@@ -67,10 +65,7 @@ worker open them by a secret in engine.json, Temporal's own tools by what
 caller who he is: every user and program of this machine can then start runs,
 approve, and so run any command as you.
 
-The engine is built once. Where it is not there yet, and the temporal command is on
-PATH and new enough, that one serves in its place, with a database of its own beside
-engine.db: it is as open as --open makes ours, and it has no Web UI here. --engine own
-builds ours, --engine temporal always takes the command.`,
+The engine is built once.`,
 		Example: "  starter up\n  starter up --background\n  starter up --unit > ~/.config/systemd/user/ratchet.service\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
 		Args:    exactArgs(0, "no arguments, only flags"),
 	}
@@ -100,7 +95,6 @@ builds ours, --engine temporal always takes the command.`,
 	flags.BoolVar(&f.background, backgroundFlag, false, "return when all is ready; engine and worker go on until starter stop")
 	flags.BoolVar(&f.unit, "unit", false, "print a user unit for systemd with these flags, and start nothing")
 	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
-	flags.StringVar(&f.engine, "engine", string(engine.Auto), "`which` engine serves: own, temporal (the command on PATH), or auto: own where it is there, else temporal")
 	ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
 	f.worker.AddFlags(ofWorker)
 	flags.AddGoFlagSet(ofWorker)
@@ -116,12 +110,9 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	if f.db == "" {
 		f.db = filepath.Join(c.runsDir, databaseName)
 	}
-	use, err := engine.ParseUse(f.engine)
-	if err != nil {
-		return usageErrorf("--%w", err)
-	}
 	started := func() {}
 	if !f.forDemo {
+		var err error
 		if started, err = c.lockStart(ctx); err != nil {
 			return err
 		}
@@ -141,10 +132,11 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 		ctx, stop = untilEnd(ctx, c.in)
 		defer stop()
 	}
+	var err error
 	if f.worker.Sandbox, err = c.chooseSandbox(string(f.worker.Sandbox)); err != nil {
 		return err
 	}
-	h, err := c.startLocalHost(ctx, engine.Options{Use: use, DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken(), Open: f.open}, f.worker)
+	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken(), Open: f.open}, f.worker)
 	if err != nil {
 		return err
 	}
@@ -197,19 +189,8 @@ func (l *localHost) await(ctx context.Context) error {
 // openWarning is what everyone who meets an open engine is told.
 const openWarning = "OPEN: this engine asks no caller who he is: every user and program of this machine can approve and run commands as you"
 
-// commandWarning is what everyone who meets the temporal command as the engine is told.
-func commandWarning(command string) string {
-	return "OPEN: " + command + " of your PATH serves as the engine. It asks no caller who he is: every user and program of this machine can " +
-		"approve and run commands as you; `starter up --engine own` builds and takes ours, which is locked and has the Web UI"
-}
-
 func (c *cli) showReady(h *localHost, f upFlags) error {
-	open := f.open || h.engine.Command != ""
-	switch {
-	case f.forDemo:
-	case h.engine.Command != "":
-		fmt.Fprintln(c.err, "starter: "+c.style().Bad(commandWarning(h.file.Command)))
-	case open:
+	if f.open && !f.forDemo {
 		fmt.Fprintln(c.err, "starter: "+c.style().Bad(openWarning))
 	}
 	if c.json {
@@ -219,19 +200,15 @@ func (c *cli) showReady(h *localHost, f upFlags) error {
 			Open  bool   `json:"open,omitempty"`
 			// Review is a link that opens the review page once.
 			Review string `json:"review,omitempty"`
-		}{h.file, "", open, c.reviewLink(h)}
+		}{h.file, "", f.open, c.reviewLink(h)}
 		shown.Token = ""
-		if !open {
+		if !f.open {
 			shown.Login = h.engine.Login("/")
 		}
 		return c.printJSON(shown)
 	}
-	ui := "no Web UI"
-	if h.file.UI != "" {
-		ui = "Web UI " + h.file.UI
-	}
-	c.printf("ready: engine %s, %s, runs in %s\n", h.file.Address, ui, h.file.RunsDir)
-	if !open && h.file.UI != "" {
+	c.printf("ready: engine %s, Web UI %s, runs in %s\n", h.file.Address, h.file.UI, h.file.RunsDir)
+	if !f.open {
 		c.printf("%s\n", c.loginNote(h.engine.Login("/")))
 	}
 	if link := c.reviewLink(h); link != "" {
@@ -292,10 +269,6 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 			l.stop()
 		}
 	}()
-	e.Attributes = map[string]string{}
-	for name, kind := range attribute.Types() {
-		e.Attributes[name] = kind.String()
-	}
 	work.Step(startsEngine)
 	showBuild(&e, screen, work)
 	if l.engine, err = engine.Start(ctx, e); err != nil {
@@ -306,14 +279,14 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	}
 	work.Step("starts the worker")
 	log := slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Token: l.engine.Token, PID: l.engine.PID, Logger: log}); err != nil {
+	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Token: l.engine.Token, Logger: log}); err != nil {
 		return nil, err
 	}
 	runsDir, err := filepath.Abs(c.runsDir)
 	if err != nil {
 		return nil, err
 	}
-	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Command: l.engine.Command, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
+	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
 	l.file.UpPID, l.file.UpKey = os.Getpid(), process.StartKey(os.Getpid())
 	if h.Sandbox.Missing != nil {
 		l.file.NoBox = h.Sandbox.Missing.Error()

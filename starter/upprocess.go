@@ -109,7 +109,7 @@ func (u *upProcess) connect(ctx context.Context, c *cli, line []byte) error {
 	if err != nil {
 		return err
 	}
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{Engine: u.Engine.Address, Token: u.Engine.Token, PID: u.Engine.PID})
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{Engine: u.Engine.Address, Token: u.Engine.Token})
 	if err != nil {
 		return err
 	}

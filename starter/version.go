@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/version"
@@ -15,7 +14,7 @@ func (c *cli) printVersion(ctx context.Context) error {
 		Engine *engine.Choice `json:"engine,omitempty"`
 		None   string         `json:"noEngine,omitempty"` // why there is no engine
 	}{Info: version.Read()}
-	chosen, err := engine.Choose(ctx, engine.Auto, filepath.Join(c.runsDir, databaseName))
+	chosen, err := engine.Choose(ctx)
 	if err != nil {
 		shown.None = err.Error()
 	} else {

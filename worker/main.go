@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+
 	// The supervisor of the programs that runs start, and the forwarder of those in a box, are this
 	// same executable; see the packages' docs.
 	_ "github.com/ratchet-dev/ratchet/internal/egress/forwarder"
@@ -45,7 +45,7 @@ func main() {
 		os.Exit(2)
 	}
 	if *showVersion {
-		printVersion(c.RunsDir)
+		printVersion()
 		return
 	}
 	if c.RunsDir == "" {
@@ -60,10 +60,10 @@ func main() {
 	}
 }
 
-// printVersion prints which program this is, and which engine `starter up` would start for the runs directory.
-func printVersion(runsDir string) {
+// printVersion prints which program this is, and which engine `starter up` would start.
+func printVersion() {
 	fmt.Println("worker", version.Read())
-	chosen, err := engine.Choose(context.Background(), engine.Auto, filepath.Join(runsDir, "engine.db"))
+	chosen, err := engine.Choose(context.Background())
 	if err != nil {
 		fmt.Println("engine: none:", err)
 		return

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -22,7 +21,6 @@ type child struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	stdout firstLine
-	kept   bool // it does not read its standard input
 
 	report chan struct{} // closed when the first line is complete
 	done   chan struct{} // closed when the program has ended and its output has been read
@@ -31,37 +29,12 @@ type child struct {
 // spawn runs the program in a process group of its own. A Ctrl-C on the terminal reaches this
 // process alone, which decides when the engine ends.
 func spawn(stderr *os.File, env []string, program string, args ...string) (*child, error) {
-	c := newChild(stderr, env, program, args...)
-	return c, c.start()
-}
-
-func newChild(stderr *os.File, env []string, program string, args ...string) *child {
 	c := &child{report: make(chan struct{}), done: make(chan struct{})}
 	c.stdout.complete = sync.OnceFunc(func() { close(c.report) })
 	c.cmd = exec.Command(program, args...)
 	c.cmd.Env = append(environment(), env...)
 	c.cmd.Stdout = &c.stdout
 	c.cmd.Stderr = stderr
-	return c
-}
-
-// keeper is a shell that has the files of a program made for this user alone, and gives it the lock of its
-// database. leash, the shell of systems whose kernel tells no child of the death of its parent, also ends the
-// program at the end of standard input.
-const (
-	keeper = `umask 077; exec "$@" </dev/null`
-	leash  = `umask 077; exec 4<&0 </dev/null; trap 't=1; kill -TERM $p' TERM; "$@" 4<&- & p=$!; [ -z "$t" ] || kill -TERM $p
-(cat <&4; kill -9 $p) >/dev/null 2>&1 3<&- & exec 4<&-; wait $p; wait $p`
-)
-
-// spawnKept runs a program that does not know our pipe, in a directory that is also its home. It ends with
-// this process all the same, and holds the lock for as long as it runs.
-func spawnKept(stderr *os.File, dir string, lock *os.File, program string, args ...string) (*child, error) {
-	env := []string{"HOME=" + dir, "USER=" + cmp.Or(os.Getenv("USER"), strconv.Itoa(os.Getuid()))}
-	c := newChild(stderr, env, "/bin/sh", append([]string{"-c", keptBy, "sh", program}, args...)...)
-	c.kept = true
-	c.cmd.Dir = dir
-	c.cmd.ExtraFiles = []*os.File{lock}
 	return c, c.start()
 }
 
@@ -111,13 +84,7 @@ func environment() []string {
 func (c *child) kill() { _ = c.cmd.Process.Kill() }
 
 // askToEnd asks the program to end.
-func (c *child) askToEnd() {
-	if c.kept {
-		_ = c.cmd.Process.Signal(syscall.SIGTERM)
-		return
-	}
-	_ = c.stdin.Close()
-}
+func (c *child) askToEnd() { _ = c.stdin.Close() }
 
 // line returns the first line of standard output, or the part of it that has arrived.
 func (c *child) line() []byte { return c.stdout.bytes() }

@@ -7,6 +7,3 @@ import "syscall"
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
-
-// keptBy is the shell of a program that does not know our pipe.
-const keptBy = keeper

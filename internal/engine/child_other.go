@@ -9,6 +9,3 @@ import "syscall"
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
-
-// keptBy is the shell of a program that does not know our pipe.
-const keptBy = leash

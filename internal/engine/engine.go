@@ -31,17 +31,14 @@ const (
 
 // Options configure Start. DB is required.
 type Options struct {
-	Use    Use    // which program serves; empty: Own
 	DB     string // SQLite file; it and its directory are made when missing
 	Port   int    // loopback port of the frontend; 0: a free one
 	UIPort int    // loopback port of the Web UI; 0: a free one
 	Log    string // file that the server logs to, warnings and worse; empty: DB + ".log"
 	Token  Token  // the secret of the engine and its clients; empty: a fresh one
 	Open   bool   // the engine admits every caller: each user and program of this machine
-	// Attributes are the search attributes, name to type, that a new database of the temporal command has from the
-	// start. Our own engine knows its attributes.
-	Attributes map[string]string
-	Progress   func(line string) // called with lines about a build, which takes minutes; nil: never
+	// Progress is called with lines about a build, which takes minutes; nil: never.
+	Progress func(line string)
 	// Live is called several times a second during a build with a line that takes the place of the one before,
 	// and with an empty line at the end. Progress then gets only what stays. Nil: Progress gets all.
 	Live func(line string)
@@ -55,8 +52,6 @@ type Engine struct {
 	DB      string // absolute path of the database file
 	Token   Token  // the secret by which it and its clients recognise each other
 	Start   string // names this start of the engine; empty: the engine is open
-	Command string // name and version of the temporal command that serves; empty: our own engine
-	Server  string // version of the temporal command's server
 
 	child    *child
 	open     bool
@@ -72,15 +67,15 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	if o.DB == "" {
 		return nil, errors.New("start the engine: no database file")
 	}
-	e, err := startProgram(ctx, o)
+	program, err := findProgram(ctx, o.Progress, o.Live)
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", FullDisk(o.DB, err))
 	}
-	await := e.await
-	if e.Command != "" {
-		await = e.awaitCommand
+	e, err := launch(program, o)
+	if err != nil {
+		return nil, fmt.Errorf("start the engine: %w", FullDisk(o.DB, err))
 	}
-	if err := await(ctx); err != nil {
+	if err := e.await(ctx); err != nil {
 		e.child.kill()
 		<-e.child.done
 		return nil, fmt.Errorf("start the engine: %w", FullDisk(e.DB, err))
@@ -91,36 +86,10 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 // Prepare builds the program that Start would run, where it has to be built. A later Start then needs no build.
 // Where nothing is built it calls neither Progress nor Live.
 func Prepare(ctx context.Context, o Options) error {
-	if _, _, err := findEngine(ctx, o); err != nil {
+	if _, err := findProgram(ctx, o.Progress, o.Live); err != nil {
 		return fmt.Errorf("start the engine: %w", FullDisk(o.DB, err))
 	}
 	return nil
-}
-
-// findEngine returns the temporal command that the options choose, or the path of our own program, which it builds
-// when it is missing.
-func findEngine(ctx context.Context, o Options) (command Choice, program string, err error) {
-	command, err = chooseCommand(ctx, o.Use, o.DB)
-	if err != nil || command.Program != "" {
-		return command, "", err
-	}
-	if command.Note != "" && o.Progress != nil {
-		o.Progress(command.Note)
-	}
-	program, err = findProgram(ctx, o.Progress, o.Live)
-	return command, program, err
-}
-
-// startProgram starts the program that the options choose.
-func startProgram(ctx context.Context, o Options) (*Engine, error) {
-	command, program, err := findEngine(ctx, o)
-	switch {
-	case err != nil:
-		return nil, err
-	case command.Program != "":
-		return launchCommand(ctx, command, o)
-	}
-	return launch(program, o)
 }
 
 func launch(program string, o Options) (*Engine, error) {

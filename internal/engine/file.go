@@ -30,9 +30,6 @@ type File struct {
 	UpKey   string `json:"upKey"`   // of that process: see process.StartKey
 	DB      string `json:"db"`      // absolute path of the database file
 	Token   Token  `json:"token,omitempty"`
-	// Command is the temporal command, name and version, that serves in the place of our own engine. It
-	// admits everybody, and nothing proves it but its process.
-	Command string `json:"command,omitempty"`
 	// Sandbox is the sandbox policy of the worker beside the engine. NoBox says why that worker has no
 	// box although its policy requires one, and what helps.
 	Sandbox string `json:"sandbox,omitempty"`

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
@@ -15,9 +14,6 @@ import (
 const parentVariable = "ENGINE_TEST_PARENT_DB"
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "temporal" {
-		os.Exit(commandMain())
-	}
 	if db := os.Getenv(parentVariable); db != "" {
 		os.Exit(parent(db))
 	}
@@ -28,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func parent(db string) int {
-	e, err := engine.Start(context.Background(), engine.Options{DB: db, Use: engine.Use(os.Getenv("ENGINE_TEST_PARENT_USE"))})
+	e, err := engine.Start(context.Background(), engine.Options{DB: db})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -24,12 +24,6 @@ func Knock(ctx context.Context, runsDir string, timeout time.Duration) (Door, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(timeout, localTimeout))
 	defer cancel()
-	if f.Token == "" {
-		if err := (owned{f.Address, f.PID}).knock(ctx); err != nil {
-			return Door{}, &Unreachable{Address: f.Address, Source: EngineFile, Err: err}
-		}
-		return Door{Engine: f}, nil
-	}
 	p := &prover{address: f.Address, token: f.Token}
 	if err := p.challenge(ctx); err != nil {
 		return Door{}, &Unreachable{Address: f.Address, Source: EngineFile, Err: err}

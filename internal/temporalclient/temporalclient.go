@@ -43,7 +43,6 @@ const (
 type Options struct {
 	Engine   string        // host:port of an engine of the caller's own; empty: the other sources are asked
 	Token    engine.Token  // of Engine; empty: Engine need not prove itself
-	PID      int           // of Engine without a Token: the process that has to listen there; zero: any
 	RunsDir  string        // directory whose engine.json is read; empty: none
 	Logger   *slog.Logger  // nil: the client and its workers log nothing
 	Identity string        // empty: the SDK's own, pid@host
@@ -142,7 +141,7 @@ func (t Target) Credentials() string {
 // runs directory, or the one that EngineVariable names.
 func Resolve(o Options) (Target, error) {
 	if o.Engine != "" {
-		return ofEngine(OwnEngine, engine.File{Address: o.Engine, Token: o.Token, PID: o.PID}), nil
+		return ofEngine(OwnEngine, engine.File{Address: o.Engine, Token: o.Token}), nil
 	}
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
 	if err != nil {
@@ -213,7 +212,7 @@ func readFile(runsDir string) (engine.File, error) {
 		return engine.File{}, &Unreachable{Source: EngineFile, Err: err}
 	case err != nil:
 		return engine.File{}, err
-	case f.Token == "" && f.Command == "":
+	case f.Token == "":
 		return engine.File{}, &Unreachable{Address: f.Address, Source: EngineFile, Err: errNoToken}
 	}
 	return f, nil
@@ -223,11 +222,8 @@ func ofEngine(source Source, f engine.File) Target {
 	opts := client.Options{HostPort: f.Address, Namespace: client.DefaultNamespace}
 	// It is on this machine: compressing costs both sides more than what it saves.
 	opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
-	switch {
-	case f.Token != "":
+	if f.Token != "" {
 		opts.ConnectionOptions.DialOptions = (&prover{address: f.Address, token: f.Token}).options()
-	case f.PID != 0 || f.Command != "":
-		opts.ConnectionOptions.DialOptions = []grpc.DialOption{grpc.WithContextDialer(owned{f.Address, f.PID}.dial)}
 	}
 	return Target{Address: f.Address, Namespace: opts.Namespace, Source: source, options: opts}
 }
