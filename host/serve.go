@@ -26,6 +26,7 @@ import (
 	notifyflow "github.com/ratchet-dev/ratchet/workflows/notify"
 	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
+	"net/http"
 )
 
 // Worker is a worker that serves an engine.
@@ -35,6 +36,8 @@ type Worker struct {
 	Address   string // of the engine
 	Namespace string
 	Review    *review.Server // nil: no page is served
+
+	webUI http.RoundTripper // nil: the server has none that the page could serve
 
 	stop []func() // in the order of the starts
 }
@@ -50,7 +53,7 @@ func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Wor
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{TaskQueue: cmp.Or(h.config.TaskQueue, temporalclient.TaskQueue), Address: target.Address, Namespace: target.Namespace}
+	w := &Worker{TaskQueue: cmp.Or(h.config.TaskQueue, temporalclient.TaskQueue), Address: target.Address, Namespace: target.Namespace, webUI: target.WebUI()}
 	if w.Client, err = temporalclient.Dial(ctx, engine); err != nil {
 		return nil, err
 	}
@@ -126,7 +129,9 @@ func (h *Host) startReview(w *Worker) (err error) {
 		}
 		return dir.Events()
 	}
-	if w.Review, err = review.Start(*c, client, review.NewDisk(h.config.RunsDir)); err != nil {
+	config := *c
+	config.WebUI = w.webUI
+	if w.Review, err = review.Start(config, client, review.NewDisk(h.config.RunsDir)); err != nil {
 		return err
 	}
 	w.stop = append(w.stop, w.Review.Stop)

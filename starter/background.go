@@ -38,7 +38,6 @@ func (c *cli) upInBackground(ctx context.Context) error {
 		return err
 	}
 	if c.json {
-		f.Token = ""
 		return c.printJSON(f)
 	}
 	c.printf("ready: engine %s, runs in %s\n", f.Address, f.RunsDir)

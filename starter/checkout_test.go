@@ -18,10 +18,12 @@ func TestARepositorysRunsDirectoryIsNotUsed(t *testing.T) {
 	dir := filepath.Join(repo, localRunsDir)
 	victim := filepath.Join(t.TempDir(), "victim")
 	id := run.ID("0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77")
-	file, err := json.Marshal(engine.File{Address: "127.0.0.1:1", Token: engine.NewToken(), RunsDir: dir})
+	file, err := json.Marshal(engine.File{Address: "127.0.0.1:1", API: "https://127.0.0.1:1", RunsDir: dir})
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Join(dir, "workflows", string(id)), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, engine.FileName), file, 0o600))
+	_, err = engine.MakeKey(dir)
+	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "workflows", string(id), "events.ndjson"), []byte("{}\n"), 0o600))
 	must(t, os.Symlink(victim, filepath.Join(dir, "worker.log")))
 	gitIn(t, repo, "add", "-f", "-A")
@@ -44,10 +46,6 @@ func TestARepositorysRunsDirectoryIsNotUsed(t *testing.T) {
 	}
 	if got := starter(t.Context(), "", "doctor", "--runs-dir", dir); !strings.Contains(got.out, "git has checked out") {
 		t.Errorf("doctor: %+v", got)
-	}
-	c := newCLI(console{})
-	if c.runsDir = dir; c.knownToken() != "" {
-		t.Error("up goes on with the token that the author knows")
 	}
 	if _, err := os.Lstat(victim); err == nil {
 		t.Error("something was written through the link")

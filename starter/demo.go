@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
@@ -204,11 +205,11 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 
 // webUILogin returns a link that opens the run's page once.
 func (d *demo) webUILogin(ctx context.Context, id run.ID) string {
-	door, err := d.knock(ctx, d.runsDir)
+	place, err := review.ReadPlace(ctx, d.runsDir)
 	if err != nil {
 		return d.up.Engine.UI
 	}
-	return door.Login(runPage("", client.DefaultNamespace, id))
+	return place.LoginOwner(d.userName(), review.UIPath+runPage("", client.DefaultNamespace, id), time.Now())
 }
 
 func (d *demo) printRow(name, value string) {

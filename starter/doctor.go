@@ -194,11 +194,11 @@ func (c *cli) findDoor(ctx context.Context, target temporalclient.Target) findin
 		}
 		return f
 	}
-	door, err := temporalclient.Knock(ctx, target.RunsDir, 0)
+	engine, err := temporalclient.Knock(ctx, target.RunsDir)
 	switch {
 	case err != nil:
 		f.Detail = err.Error()
-	case door.Locked():
+	case !engine.Open:
 		f.OK, f.Detail = true, "locked: other users of this machine and pages of other sites are refused"
 	default:
 		f.Detail = openWarning + "; run `starter up` anew, without --open"

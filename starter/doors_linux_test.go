@@ -33,8 +33,9 @@ func fullDisk(t *testing.T) string {
 func TestAFullDiskIsSaid(t *testing.T) {
 	need.Suite(t, need.CI)
 	full, runsDir := fullDisk(t), t.TempDir()
-	f := engine.File{Address: "127.0.0.1:1", Token: engine.NewToken(), DB: filepath.Join(full, "engine.db")}
-	if err := engine.WriteFile(runsDir, f); err != nil {
+	f := engine.File{Address: "127.0.0.1:1", API: "https://127.0.0.1:1", DB: filepath.Join(full, "engine.db")}
+	_, err := engine.MakeKey(runsDir)
+	if err := errors.Join(err, engine.WriteFile(runsDir, f)); err != nil {
 		t.Fatal(err)
 	}
 	got := starter(t.Context(), "", "list", "--runs-dir", runsDir)

@@ -12,23 +12,27 @@ import (
 
 func (c *cli) pageCommand() *cobra.Command {
 	var name string
-	cmd := &cobra.Command{
+	var cmd *cobra.Command
+	cmd = &cobra.Command{
 		Use:   "page [RUN]",
 		Short: "Print a link that opens the review page, at a run",
 		Long: `Prints a link that opens the review page in a browser: what waits for you, with the
 diff of each patch, to approve, send back and answer. The link can be used once,
 within ten minutes; the browser that has used it stays in for 14 days, or until
-the page's server ends. What is decided there is by the name of --by.`,
+the page's server ends. It opens Temporal's Web UI, too. What is decided there is by
+the name of --by; a link with --by is for another person, and opens the page alone.`,
 		Example:           "  starter page\n  starter page 0198c5e2\n  starter page --by kim",
 		Args:              argsBetween(0, 1, "at most one RUN"),
 		ValidArgsFunction: c.completeRun,
-		RunE:              c.handleWith(func(ctx context.Context, args []string) error { return c.linkPage(ctx, name, args) }),
+		RunE: c.handleWith(func(ctx context.Context, args []string) error {
+			return c.linkPage(ctx, name, cmd.Flags().Changed("by"), args)
+		}),
 	}
 	cmd.Flags().StringVar(&name, "by", c.userName(), "`name` of the person whom the link is for")
 	return cmd
 }
 
-func (c *cli) linkPage(ctx context.Context, name string, args []string) error {
+func (c *cli) linkPage(ctx context.Context, name string, another bool, args []string) error {
 	if err := c.mayDecide(); err != nil {
 		return err
 	}
@@ -43,7 +47,11 @@ func (c *cli) linkPage(ctx context.Context, name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	return c.printLink("page", place.Login(name, path, time.Now()))
+	login := place.LoginOwner
+	if another {
+		login = place.Login
+	}
+	return c.printLink("page", login(name, path, time.Now()))
 }
 
 // pathAt returns the path of the run that args name, by function of; without one, the path of all runs.

@@ -62,16 +62,14 @@ func (c *cli) lockStart(ctx context.Context) (release func(), err error) {
 
 // tellRunning says that an engine of this user serves the runs directory already. It returns false if none does.
 func (c *cli) tellRunning(ctx context.Context, db string) (bool, error) {
-	door, err := temporalclient.Knock(ctx, c.runsDir, 0)
+	f, err := temporalclient.Knock(ctx, c.runsDir)
 	if err != nil {
 		return false, nil //nolint:nilerr // there is none, or one that does not answer: the start says why it fails
 	}
-	f := door.Engine
 	if wanted, err := filepath.Abs(db); err != nil || f.DB != "" && filepath.Clean(f.DB) != wanted {
 		return true, fmt.Errorf("an engine with another database, %s, serves %s: stop it first, process %d", f.DB, f.RunsDir, f.PID)
 	}
 	if c.json {
-		f.Token = ""
 		return true, c.printJSON(struct {
 			engine.File
 			Already bool `json:"already"`
@@ -82,7 +80,9 @@ func (c *cli) tellRunning(ctx context.Context, db string) (bool, error) {
 		since = " since " + info.ModTime().Local().Format(time.DateTime)
 	}
 	c.printf("already up%s, process %d: engine %s, runs in %s\n", since, f.PID, f.Address, f.RunsDir)
-	c.printf("Web UI %s; `%s` prints a link that opens it\n", f.UI, c.hintCommand("ui"))
+	if f.UI != "" {
+		c.printf("review page and Web UI: `%s` and `%s` print links that open them\n", c.hintCommand("page"), c.hintCommand("ui"))
+	}
 	return true, nil
 }
 

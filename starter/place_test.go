@@ -15,7 +15,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // TestOneEngineIsFoundFromAnyDirectory starts an engine without a word about its place, and looks for it from
@@ -38,7 +37,7 @@ func TestOneEngineIsFoundFromAnyDirectory(t *testing.T) {
 	}
 	var f engine.File
 	got := starter(t.Context(), "", "up", "--json")
-	if err := json.Unmarshal([]byte(got.out), &f); err != nil || got.code != 0 || f.Address == "" || f.Token != "" || !strings.Contains(got.out, `"already":true`) {
+	if err := json.Unmarshal([]byte(got.out), &f); err != nil || got.code != 0 || f.Address == "" || !strings.Contains(got.out, `"already":true`) {
 		t.Errorf("as JSON: %+v, %v", got, err)
 	}
 	if got := starter(t.Context(), "", "up", "--db", filepath.Join(there, "other.db")); got.code != 1 || !strings.Contains(got.err, "another database") {
@@ -104,7 +103,7 @@ func TestTwoStartsAtOnce(t *testing.T) {
 	if loser.code != 0 || !strings.Contains(loser.out, `"already":true`) || strings.Contains(loser.err, "in use") {
 		t.Errorf("the second start: %+v", loser)
 	}
-	eventually.Holds(t, "the other serves", func() bool { return strings.Contains(outs[0].String()+outs[1].String(), `"login"`) })
+	eventually.Holds(t, "the other serves", func() bool { return strings.Contains(outs[0].String()+outs[1].String(), `"review"`) })
 	stop()
 	if winner := <-ends; winner.code != 0 || winner.first == loser.first {
 		t.Errorf("the first start: %+v", winner)
@@ -134,7 +133,7 @@ func TestARecordOfAnotherEngineIsNotShown(t *testing.T) {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
-	t.Setenv(temporalclient.EngineVariable, filepath.Join(there, engine.FileName))
+	t.Setenv(keyVariable, filepath.Join(there, engine.KeyFile))
 	if got := starter(t.Context(), "", "logs", "shop#1", "--runs-dir", here); got.code != 0 || !strings.Contains(got.out, "words of this run") {
 		t.Errorf("the engine that `starter env` names: %+v", got)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // The variables of `starter env` name an engine of another directory: its records are those that every command means.
@@ -18,7 +17,7 @@ func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
 	runsDir := c.runsDir
 	c.environ = []string{"HOME=" + t.TempDir()} // the default is another directory
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
-	t.Setenv(temporalclient.EngineVariable, filepath.Join(runsDir, engine.FileName))
+	t.Setenv(keyVariable, filepath.Join(runsDir, engine.KeyFile))
 	must(t, os.MkdirAll(filepath.Join(runsDir, "workflows", "0298-a"), 0o700))
 	must(t, rundir.KeepName(runsDir, "shop#4", "0298-a"))
 	c.args = []string{"resume", "shop#4"}

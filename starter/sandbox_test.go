@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"errors"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -42,8 +43,9 @@ func TestARunThatTheWorkerWouldRefuseIsNotStarted(t *testing.T) {
 func localCLI(t *testing.T, f engine.File, interactive bool) (*cli, *bytes.Buffer) {
 	t.Helper()
 	home, runsDir := t.TempDir(), t.TempDir()
-	f.Address, f.Token = "127.0.0.1:1", "t0ken"
-	if err := engine.WriteFile(runsDir, f); err != nil {
+	f.Address, f.API = "127.0.0.1:1", "https://127.0.0.1:1"
+	_, err := engine.MakeKey(runsDir)
+	if err := errors.Join(err, engine.WriteFile(runsDir, f)); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer

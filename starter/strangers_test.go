@@ -130,18 +130,14 @@ func (p neighbour) up(args ...string) (f engine.File, stop func()) {
 // stateDir is the runs directory that a user has by default, below HOME.
 const stateDir = ".local/state/ratchet"
 
-// token is that of the engine of the user.
-func (p neighbour) token() string {
+// key is that of the engine of the user.
+func (p neighbour) key() string {
 	p.Helper()
-	b, err := os.ReadFile(filepath.Join(p.home, stateDir, engine.FileName))
-	var f engine.File
-	if err == nil {
-		err = json.Unmarshal(b, &f)
-	}
+	b, err := os.ReadFile(filepath.Join(p.home, stateDir, engine.KeyFile))
 	if err != nil {
 		p.Fatal(err)
 	}
-	return string(f.Token)
+	return string(b)
 }
 
 const whoAmI = "<<<AIO_RESULT_START>>>\ntype: PATCH\nsummary: say hello\n<<<AIO_RESULT_END>>>\n\n[PATCH_BEGIN]\n" +
@@ -185,11 +181,11 @@ func TestTheEngineOfAnotherUserTakesNobodysRun(t *testing.T) {
 	})
 	_, die := kim.up("--port", "0")
 	die()
-	known := kim.token()
+	known := kim.key()
 	first, die := kim.up("--port", "0")
 	die()
-	if known == "" || kim.token() != known {
-		t.Error("the token is another after a restart: workers that know it would have to start again")
+	if known == "" || kim.key() != known {
+		t.Error("the key is another after a restart: workers that have it would have to start again")
 	}
 	_, port, err := net.SplitHostPort(first.Address)
 	if err != nil {
@@ -209,10 +205,11 @@ func TestTheEngineOfAnotherUserTakesNobodysRun(t *testing.T) {
 		refused(t, kim.starter("list"), "other users")
 	})
 	t.Run("each has one", func(t *testing.T) {
-		kim.up("--port", "0")
-		if kim.token() == known {
-			t.Error("a token that others could read is still used")
+		if got := kim.starter("up", "--sandbox", "off", "--port", "0", "--ui-port", "0"); got.code != exitFailed || !strings.Contains(got.err, "engine.pem can be read by other users") {
+			t.Errorf("with a key that others can read: %+v", got)
 		}
+		kim.sh("rm " + stateDir + "/engine.pem")
+		kim.up("--port", "0")
 		if got := kim.begin(); got.code != exitDone {
 			t.Fatalf("code %d: %s%s", got.code, got.out, got.err)
 		}

@@ -59,11 +59,11 @@ directory, from every working directory; only you can read it. They use no other
 engine unless the Temporal configuration (TEMPORAL_ADDRESS) names one. Where the
 engine is up already, the command says so and ends.
 
-The engine and its Web UI listen on this machine alone and are locked: starter and
-worker open them by a secret in engine.json, Temporal's own tools by what
-` + "`starter env`" + ` prints, a browser by the link of ` + "`starter ui`" + `. With --open they ask no
-caller who he is: every user and program of this machine can then start runs,
-approve, and so run any command as you.
+The engine listens on this machine alone, by mutual TLS: starter and worker, and
+Temporal's own tools by what ` + "`starter env`" + ` prints, show the certificate in engine.pem.
+A browser reaches the review page, and through it the Web UI, by a link. With --open
+the engine asks no caller who he is: every user and program of this machine can then
+start runs, approve, and so run any command as you.
 
 The engine is built once.`,
 		Example: "  starter up\n  starter up --background\n  starter up --unit > ~/.config/systemd/user/ratchet.service\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
@@ -89,7 +89,7 @@ The engine is built once.`,
 	})
 	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
 	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one, and so does the default where it is taken")
-	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the Web UI; 0 takes a free one, and so does the default where it is taken")
+	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the HTTP API; 0 takes a free one, and so does the default where it is taken")
 	flags.BoolVar(&f.forDemo, forDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
 	_ = flags.MarkHidden(forDemoFlag)
 	flags.BoolVar(&f.background, backgroundFlag, false, "return when all is ready; engine and worker go on until starter stop")
@@ -123,10 +123,11 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	}
 	f.port, f.uiPort = freePort(f.port, f.portChosen), freePort(f.uiPort, f.uiPortChosen)
 	f.worker.Environ = c.environ
-	if f.worker.Review == nil && !f.forDemo {
+	if f.worker.Review == nil {
 		f.worker.Review = &review.Config{}
 	}
 	if f.forDemo {
+		f.worker.Review.Address = "127.0.0.1:0"
 		f.worker.Warn = func(error) {}
 		var stop func()
 		ctx, stop = untilEnd(ctx, c.in)
@@ -136,7 +137,7 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	if f.worker.Sandbox, err = c.chooseSandbox(string(f.worker.Sandbox)); err != nil {
 		return err
 	}
-	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken(), Open: f.open}, f.worker)
+	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Open: f.open}, f.worker)
 	if err != nil {
 		return err
 	}
@@ -196,23 +197,13 @@ func (c *cli) showReady(h *localHost, f upFlags) error {
 	if c.json {
 		shown := struct {
 			engine.File
-			Login string `json:"login,omitempty"` // opens the Web UI once
-			Open  bool   `json:"open,omitempty"`
-			// Review is a link that opens the review page once.
-			Review string `json:"review,omitempty"`
-		}{h.file, "", f.open, c.reviewLink(h)}
-		shown.Token = ""
-		if !f.open {
-			shown.Login = h.engine.Login("/")
-		}
+			Review string `json:"review,omitempty"` // opens the review page and the Web UI once
+		}{h.file, c.reviewLink(h)}
 		return c.printJSON(shown)
 	}
-	c.printf("ready: engine %s, Web UI %s, runs in %s\n", h.file.Address, h.file.UI, h.file.RunsDir)
-	if !f.open {
-		c.printf("%s\n", c.loginNote(h.engine.Login("/")))
-	}
+	c.printf("ready: engine %s, runs in %s\n", h.file.Address, h.file.RunsDir)
 	if link := c.reviewLink(h); link != "" {
-		c.printf("review and approve at %s (once, within ten minutes; `%s` prints another link)\n", link, c.hintCommand("page"))
+		c.printf("review and approve at %s (once, within ten minutes; `%s` prints another link, `%s` one to Temporal's Web UI)\n", link, c.hintCommand("page"), c.hintCommand("ui"))
 	}
 	return nil
 }
@@ -222,18 +213,7 @@ func (c *cli) reviewLink(h *localHost) string {
 	if h.worker.Review == nil {
 		return ""
 	}
-	return h.worker.Review.Place().Login(c.userName(), "/", time.Now())
-}
-
-// knownToken returns the token of the engine that ran on this runs directory before. A worker
-// that knows the token can then continue with the next engine. The token is empty when there is
-// none, or when another user may know it too.
-func (c *cli) knownToken() engine.Token {
-	f, err := engine.ReadFile(c.runsDir)
-	if err != nil {
-		return ""
-	}
-	return f.Token
+	return h.worker.Review.Place().LoginOwner(c.userName(), "/", time.Now())
 }
 
 // localHost holds the engine and the worker of this process.
@@ -269,6 +249,9 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 			l.stop()
 		}
 	}()
+	if e.Key, err = engine.MakeKey(c.runsDir); err != nil {
+		return nil, err
+	}
 	work.Step(startsEngine)
 	showBuild(&e, screen, work)
 	if l.engine, err = engine.Start(ctx, e); err != nil {
@@ -279,15 +262,18 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	}
 	work.Step("starts the worker")
 	log := slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Token: l.engine.Token, Logger: log}); err != nil {
+	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Key: l.engine.Key, Open: l.engine.Open, API: l.engine.API, Logger: log}); err != nil {
 		return nil, err
 	}
 	runsDir, err := filepath.Abs(c.runsDir)
 	if err != nil {
 		return nil, err
 	}
-	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
+	l.file = engine.File{Address: l.engine.Address, API: l.engine.API, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Open: l.engine.Open, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
 	l.file.UpPID, l.file.UpKey = os.Getpid(), process.StartKey(os.Getpid())
+	if l.worker.Review != nil {
+		l.file.UI = l.worker.Review.URL + review.UIPath
+	}
 	if h.Sandbox.Missing != nil {
 		l.file.NoBox = h.Sandbox.Missing.Error()
 	}

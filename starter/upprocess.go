@@ -109,7 +109,11 @@ func (u *upProcess) connect(ctx context.Context, c *cli, line []byte) error {
 	if err != nil {
 		return err
 	}
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{Engine: u.Engine.Address, Token: u.Engine.Token})
+	key, err := engine.ReadKey(c.runsDir)
+	if err != nil {
+		return err
+	}
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{Engine: u.Engine.Address, Key: key, Open: u.Engine.Open})
 	if err != nil {
 		return err
 	}

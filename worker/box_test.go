@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -48,14 +49,14 @@ func playApprover(runsDir string, id run.ID) {
 // attacks returns a check that tries every way to what judges the run with the id, and tells those that
 // it got through. The check itself passes. The repository holds this test's binary.
 func (s *fixture) attacks(id run.ID) string {
-	ui, err := url.Parse(s.engine.UI)
+	ui, err := url.Parse(s.engine.API)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	record := s.runs.Run(id).Path()
 	lines := []string{"exec 2>/dev/null"}
 	for _, attack := range [][2]string{
-		{"engine.json", "grep -q token " + filepath.Join(s.runsDir, "engine.json")},
+		{"engine.pem", "grep -q KEY " + filepath.Join(s.runsDir, engine.KeyFile)},
 		{"the port of the engine", "bash -c '</dev/tcp/" + strings.ReplaceAll(s.engine.Address, ":", "/") + "'"},
 		{"the port of the Web UI and of HTTP", "bash -c '</dev/tcp/" + ui.Hostname() + "/" + ui.Port() + "'"},
 		{"the database", "grep -aq '^SQLite format' " + s.db + " && dd if=/dev/zero of=" + s.db + " bs=1 count=0 conv=notrunc"},

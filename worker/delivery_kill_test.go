@@ -268,7 +268,7 @@ func TestEngineKilledAtEveryPointOfADelivery(t *testing.T) {
 	for _, a := range deliveryAims {
 		there := s.at(uuid.NewString())
 		there.runsDir, there.home = t.TempDir(), t.TempDir() // a stopped worker may have a lock that others wait for
-		there.writeEngineFile(s.engine.Token)
+		there.writeEngineFile(s.engine.Key)
 		h := there.newReader(t, t.TempDir())
 		log := filepath.Join(h.talk, "points")
 		w := h.launch(asWorker+"="+faking, takenIn(h.talk), a.variable("stop"), "RATCHET_FAILPOINT_LOG="+log)

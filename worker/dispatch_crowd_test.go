@@ -69,7 +69,7 @@ func (r *queueFixture) from(t *testing.T, n int) *queueFixture {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.clients) <= n {
-		c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: r.engine.Address, Token: r.engine.Token, Timeout: time.Minute})
+		c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: r.engine.Address, Key: r.engine.Key, Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

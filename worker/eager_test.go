@@ -50,20 +50,14 @@ func (e *eager) given(token []byte) bool {
 	return slices.ContainsFunc(e.tokens, func(t []byte) bool { return bytes.Equal(t, token) })
 }
 
-// bearer is the authorization header of a client that is not temporalclient's.
-type bearer string
-
-func (b bearer) GetHeaders(context.Context) (map[string]string, error) {
-	return map[string]string{"authorization": string(b)}, nil
-}
-
 // An eager activity is noted as any other, a local one is not.
 func TestEagerAttemptsAreNoted(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	var e eager
 	log := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	c, err := client.Dial(client.Options{HostPort: s.engine.Address, HeadersProvider: bearer(s.engine.Bearer()), Logger: log, ConnectionOptions: client.ConnectionOptions{
+	c, err := client.Dial(client.Options{HostPort: s.engine.Address, Logger: log, ConnectionOptions: client.ConnectionOptions{
+		TLS:         s.engine.Key.TLS(),
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(e.listen)},
 	}})
 	if err != nil {

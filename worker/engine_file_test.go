@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -34,9 +35,16 @@ func (s *fixture) refused(say string) {
 	}
 }
 
-func (s *fixture) writeEngineFile(token engine.Token) {
+func (s *fixture) writeEngineFile(key engine.Key) {
 	s.t.Helper()
-	if err := engine.WriteFile(s.runsDir, engine.File{Address: s.engine.Address, Token: token}); err != nil {
+	b, err := os.ReadFile(key.Path)
+	if err == nil {
+		err = file.Replace(filepath.Join(s.runsDir, engine.KeyFile), b)
+	}
+	if err == nil {
+		err = engine.WriteFile(s.runsDir, engine.File{Address: s.engine.Address, API: s.engine.API})
+	}
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -49,16 +57,20 @@ func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refused("no engine is known")
-	s.writeEngineFile(engine.NewToken())
+	another, err := engine.MakeKey(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.writeEngineFile(another)
 	s.refused("another program listens there")
-	s.writeEngineFile(s.engine.Token)
+	s.writeEngineFile(s.engine.Key)
 	if err := os.Chmod(filepath.Join(s.runsDir, engine.FileName), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	s.refused("other users")
 }
 
-// TestAWorkerGoesOnWithTheNextEngine that has the same token and address.
+// TestAWorkerGoesOnWithTheNextEngine that has the same key and address.
 func TestAWorkerGoesOnWithTheNextEngine(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()

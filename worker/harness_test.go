@@ -105,7 +105,7 @@ func newFixture(t testing.TB) *fixture {
 	s := newSite(t)
 	s.engine, s.queue = temporaltest.Shared(t).Engine, temporalclient.TaskQueue+"-"+uuid.NewString()
 	s.db = s.engine.DB
-	s.writeEngineFile(s.engine.Token)
+	s.writeEngineFile(s.engine.Key)
 	s.dial()
 	t.Cleanup(s.client.Close)
 	return s
@@ -154,25 +154,17 @@ func (s *fixture) at(queue string) *fixture {
 
 func (s *fixture) startEngine(port int) {
 	s.t.Helper()
-	e, err := engine.Start(s.t.Context(), engine.Options{DB: s.db, Port: port, Token: s.token(), Progress: func(line string) { s.t.Log(line) }})
+	e, err := engine.Start(s.t.Context(), engine.Options{DB: s.db, Port: port, Progress: func(line string) { s.t.Log(line) }})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.engine = e
-	s.writeEngineFile(e.Token)
-}
-
-// token is that of the engine before, as with starter up.
-func (s *fixture) token() engine.Token {
-	if s.engine == nil {
-		return ""
-	}
-	return s.engine.Token
+	s.writeEngineFile(e.Key)
 }
 
 func (s *fixture) dial() {
 	s.t.Helper()
-	c, err := temporalclient.Dial(s.t.Context(), temporalclient.Options{Engine: s.engine.Address, Token: s.engine.Token, Timeout: time.Minute})
+	c, err := temporalclient.Dial(s.t.Context(), temporalclient.Options{Engine: s.engine.Address, Key: s.engine.Key, Timeout: time.Minute})
 	if err != nil {
 		s.t.Fatal(err)
 	}

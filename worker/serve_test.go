@@ -36,7 +36,9 @@ func TestWorkerSaysOneLineAndServesUntilItIsTold(t *testing.T) {
 	}
 	defer e.Stop(context.Background())
 	cmd := commandLine(t, e.Address, "--runs-dir", filepath.Join(t.TempDir(), ".runs"), "--provider-env", "PATH")
-	cmd.Env = append(cmd.Env, "TEMPORAL_GRPC_META_AUTHORIZATION="+e.Bearer())
+	for _, name := range []string{"TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_CLIENT_KEY_PATH", "TEMPORAL_TLS_SERVER_CA_CERT_PATH"} {
+		cmd.Env = append(cmd.Env, name+"="+e.Key.Path)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

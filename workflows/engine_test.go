@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func (p *testRun) serve(register func(worker.Registry)) {
 func (p *testRun) serveAndDie() {
 	p.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), doomedVariable+"="+p.queue, addressVariable+"="+p.Address, tokenVariable+"="+string(p.Token))
+	cmd.Env = append(os.Environ(), doomedVariable+"="+p.queue, addressVariable+"="+p.Address, keyVariable+"="+filepath.Dir(p.Key.Path))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)

@@ -19,13 +19,13 @@ const (
 	// doomedVariable makes the test binary a worker of the task queue that it names, whose activities never end.
 	doomedVariable  = "RATCHET_TEST_DOOMED_WORKER"
 	addressVariable = "RATCHET_TEST_ADDRESS"
-	tokenVariable   = "RATCHET_TEST_TOKEN"
+	keyVariable     = "RATCHET_TEST_KEY"
 )
 
 func TestMain(m *testing.M) {
 	temporaltest.ObeyCacheVariable()
 	if queue := os.Getenv(doomedVariable); queue != "" {
-		fmt.Fprintln(os.Stderr, serveDoomed(os.Getenv(addressVariable), engine.Token(os.Getenv(tokenVariable)), queue))
+		fmt.Fprintln(os.Stderr, serveDoomed(os.Getenv(addressVariable), os.Getenv(keyVariable), queue))
 		os.Exit(1)
 	}
 	if len(os.Args) > 1 {
@@ -40,8 +40,12 @@ func TestMain(m *testing.M) {
 }
 
 // serveDoomed serves until the process is killed.
-func serveDoomed(address string, token engine.Token, queue string) error {
-	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{Engine: address, Token: token, Identity: temporaltest.Identity})
+func serveDoomed(address, keyDir, queue string) error {
+	key, err := engine.ReadKey(keyDir)
+	if err != nil {
+		return err
+	}
+	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{Engine: address, Key: key, Identity: temporaltest.Identity})
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,9 @@ type door struct {
 	hosts   []string // of the Host header, in lower case
 	origins []string // of the Origin header
 	port    string
-	secure  bool   // the browser reaches it by TLS
-	proxy   *Proxy // nil: the session alone names the user
+	secure  bool         // the browser reaches it by TLS
+	proxy   *Proxy       // nil: the session alone names the user
+	webUI   http.Handler // nil: none is served
 	now     func() time.Time
 
 	mu   sync.Mutex
@@ -33,8 +34,9 @@ type door struct {
 
 // caller is who a request is from.
 type caller struct {
-	Name string
-	Form string // token that the forms of the caller carry
+	Name  string
+	Form  string // token that the forms of the caller carry
+	Owner bool   // the Web UI is served to the caller
 }
 
 const (
@@ -63,6 +65,8 @@ func (d *door) guardHandler(next func(http.ResponseWriter, *http.Request, caller
 			d.logIn(w, r)
 		case isFromElsewhere(r):
 			renderPage(w, http.StatusOK, "bounce", r.URL.RequestURI())
+		case isWebUI(r):
+			d.serveWebUI(w, r)
 		default:
 			d.admitCaller(w, r, next)
 		}
@@ -103,13 +107,13 @@ func (d *door) refusalOf(r *http.Request) (why string, code int) {
 	site := r.Header.Get("Sec-Fetch-Site")
 	origin := r.Header.Get("Origin")
 	own := slices.Contains(d.origins, origin)
+	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	switch {
 	case !slices.Contains(d.hosts, strings.ToLower(r.Host)):
 		return "Ratchet's review page answers at " + d.origins[0] + ", not at the name of this request.", http.StatusMisdirectedRequest
-	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
+	case changes && r.Method != http.MethodPost && !isWebUI(r):
 		return "The review page knows GET and POST.", http.StatusMethodNotAllowed
-	case origin != "" && !own, r.Method == http.MethodPost && !own,
-		r.Method == http.MethodPost && site != "" && site != "same-origin":
+	case origin != "" && !own, changes && !own, changes && site != "" && site != "same-origin":
 		return "The review page takes no request from a page of another origin. Nothing was changed.", http.StatusForbidden
 	case (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 		return "The review page is part of no other page.", http.StatusForbidden
@@ -128,14 +132,15 @@ func isFromElsewhere(r *http.Request) bool {
 func (d *door) callerOf(r *http.Request) (caller, bool) {
 	if d.proxy != nil && d.proxy.hasSent(r) {
 		name, ok := d.proxy.nameIn(r)
-		return caller{name, d.key.mac(formLabel, "proxy", name)}, ok
+		return caller{Name: name, Form: d.key.mac(formLabel, "proxy", name)}, ok
 	}
 	cookie, err := r.Cookie(d.cookieName())
 	if err != nil || isLost(r) {
 		return caller{}, false
 	}
 	id, name, ok := d.key.readSession(cookie.Value, peerOf(r), d.now())
-	return caller{name, d.key.mac(formLabel, "session", id)}, ok
+	name, owner := strings.CutPrefix(name, ownerMark)
+	return caller{name, d.key.mac(formLabel, "session", id), owner}, ok
 }
 
 // hasToken reports whether the form that was sent carries the token of the caller.

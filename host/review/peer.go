@@ -12,8 +12,7 @@ const unknownUser = -1
 
 type peerKey struct{}
 
-// withPeer makes the user at the other end of a connection known to its requests. The engine's Web UI has the same in
-// its own module, which this one cannot import.
+// withPeer makes the user at the other end of a connection known to its requests.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
 	client, _ := c.RemoteAddr().(*net.TCPAddr)
 	server, _ := c.LocalAddr().(*net.TCPAddr)

@@ -26,7 +26,8 @@ type Place struct {
 	Port    int    `json:"port"`
 	PID     int    `json:"pid"` // of the process that serves it
 	Key     Key    `json:"key"`
-	TLS     bool   `json:"tls,omitempty"` // Address speaks TLS
+	TLS     bool   `json:"tls,omitempty"`   // Address speaks TLS
+	WebUI   bool   `json:"webUI,omitempty"` // the Web UI is served at UIPath
 }
 
 // Write puts the file into the runs directory, for this user alone.
@@ -78,6 +79,11 @@ func (p Place) proveHolder(ctx context.Context) error {
 		return fmt.Errorf("another program listens at %s: %w", p.Address, ErrNotServed)
 	}
 	return nil
+}
+
+// LoginOwner returns a link as Login does. It opens the Web UI, too.
+func (p Place) LoginOwner(name, path string, now time.Time) string {
+	return p.Login(ownerMark+name, path, now)
 }
 
 // Login returns a link that opens the page for a person once, before now + LoginLife. path is absolute.

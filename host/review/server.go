@@ -64,6 +64,8 @@ type Config struct {
 	Cert, Key string
 	// Proxy names the user of a request; nil: each browser logs in by a link.
 	Proxy *Proxy
+	// WebUI leads to the Web UI of the engine; nil: the page serves none.
+	WebUI http.RoundTripper
 }
 
 // Check returns an error for a configuration with a fault.
@@ -118,6 +120,7 @@ type Server struct {
 	URL string // that links begin with
 	key Key
 	tls bool
+	ui  bool
 
 	http     *http.Server
 	listener net.Listener
@@ -156,15 +159,18 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: origins[0], key: NewKey(), tls: byTLS, listener: l, done: make(chan struct{})}
+	s := &Server{URL: origins[0], key: NewKey(), tls: byTLS, ui: c.WebUI != nil, listener: l, done: make(chan struct{})}
 	d := &door{
 		key: s.key, hosts: hosts, origins: origins, port: port, secure: secure, proxy: c.Proxy,
 		now: time.Now, used: map[string]bool{},
 	}
+	if c.WebUI != nil {
+		d.webUI = newWebUI(c.WebUI)
+	}
 	p := &page{runs: engine, record: record, now: time.Now, live: newLive(engine)}
 	s.http = &http.Server{
 		Handler: d.guardHandler(p.serveRequest), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: discard,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: discard,
 	}
 	if byTLS {
 		cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
@@ -175,6 +181,9 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 	}
 	return s, nil
 }
+
+// maxHeader has room for the address of a page of a workflow, which the Web UI sends whole: some 60 KB.
+const maxHeader = 128 << 10
 
 // listenAt listens at the address. A default port that is taken is replaced by another.
 func (c Config) listenAt() (net.Listener, error) {
@@ -199,7 +208,7 @@ func (s *Server) Place() Place {
 		host = "127.0.0.1"
 	}
 	n, _ := strconv.Atoi(port)
-	return Place{URL: s.URL, Address: net.JoinHostPort(host, port), Port: n, PID: os.Getpid(), Key: s.key, TLS: s.tls}
+	return Place{URL: s.URL, Address: net.JoinHostPort(host, port), Port: n, PID: os.Getpid(), Key: s.key, TLS: s.tls, WebUI: s.ui}
 }
 
 // Stop ends the page, open streams included. A second call does nothing.

@@ -1,21 +1,20 @@
 package engine_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/batch/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
@@ -33,25 +32,14 @@ func waiting(t *testing.T, c client.Client) client.WorkflowRun {
 	return run
 }
 
-// whatAStrangerKnows of an engine: all that is not secret, and keys that do not fit.
-func whatAStrangerKnows(t *testing.T, e *engine.Engine, c client.Client, cookies ...string) stranger {
+// whatAStrangerKnows of an engine: all that is not secret.
+func whatAStrangerKnows(t *testing.T, e *engine.Engine, c client.Client) stranger {
 	t.Helper()
 	ns, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stranger{
-		Address: e.Address, UI: e.UI, Ports: listening(t, e.PID), DB: e.DB, Namespace: ns.GetNamespaceInfo().GetId(), Workflow: "waiter",
-		Bearers: []string{"", "Bearer", "Bearer ", "bearer x", "Basic " + string(e.Token), "Bearer " + string(e.Token), string(e.Token),
-			strings.TrimPrefix(e.Bearer(), "Bearer "), e.Bearer() + "0", e.Bearer()[:len(e.Bearer())/2],
-			e.Token.Bearer("another start", e.Address), e.Token.Bearer("s", "127.0.0.1:1"), engine.NewToken().Bearer("s", e.Address)},
-		Cookies: append(cookies, cookieName(t, e)+"=", cookieName(t, e)+"=a.b", cookieName(t, e)+"=."),
-	}
-}
-
-func cookieName(t *testing.T, e *engine.Engine) string {
-	t.Helper()
-	return fmt.Sprintf("ratchet_session_%d", portOf(t, e.UI))
+	return stranger{Address: e.Address, API: e.API, Ports: listening(t, e.PID), DB: e.DB, Namespace: ns.GetNamespaceInfo().GetId(), Workflow: "waiter"}
 }
 
 // TestAnotherUserReachesNothing attacks every port of an engine and its files, as another user. The
@@ -65,7 +53,7 @@ func TestAnotherUserReachesNothing(t *testing.T) {
 	}
 	c := dial(t, e)
 	waiting(t, c)
-	known := whatAStrangerKnows(t, e, c, login(t, e, "/"))
+	known := whatAStrangerKnows(t, e, c)
 	if len(known.Ports) < 5 {
 		t.Errorf("the engine listens at %q only", known.Ports)
 	}
@@ -89,17 +77,16 @@ func TestAnotherUserReachesAnOpenEngine(t *testing.T) {
 	for _, want := range []string{
 		"frontend /temporal.api.workflowservice.v1.WorkflowService/ListNamespaces", "frontend /temporal.server.api.adminservice.v1.AdminService/DescribeCluster",
 		"frontend /temporal.api.operatorservice.v1.OperatorService/ListClusters", "frontend /grpc.health.v1.Health/Check",
-		"frontend stream /grpc.health.v1.Health/Watch", "web /", "web /api/v1/namespaces", "web signal",
+		"frontend stream /grpc.health.v1.Health/Watch",
 	} {
 		if !slices.Contains(done, want) {
 			t.Errorf("the control does not reach %s", want)
 		}
 	}
-	if !slices.ContainsFunc(done, func(name string) bool { return strings.HasPrefix(name, "plain signal by history") }) {
-		t.Error("the control does not reach the history service")
-	}
-	if signals := signalsOf(t, c); signals != 2 { // by history and by the Web UI
-		t.Errorf("the workflow got %d signals", signals)
+	for _, name := range done {
+		if !strings.Contains(name, e.Address) && !strings.HasPrefix(name, "frontend") {
+			t.Errorf("he reached %s, which the frontend does not guard", name)
+		}
 	}
 }
 
@@ -107,12 +94,40 @@ func TestAnotherUserReachesAnOpenEngine(t *testing.T) {
 func TestAnOpenEngineSaysSoOnEveryPage(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
-		e := start(t, engine.Options{DB: newDB(t), Open: open})
-		status, page := ask(t, e, "GET /namespaces/default/workflows HTTP/1.1\nHost: 127.0.0.1:PORT\nConnection: close\nAuthorization: "+e.Bearer()+"\n\n")
-		if status != http.StatusOK || strings.Contains(page, "This engine is open") != open {
-			t.Errorf("open %v: %d %s", open, status, page)
+		page := ask(t, start(t, engine.Options{DB: newDB(t), Open: open}), http.MethodGet, "/namespaces/default/workflows", http.StatusOK)
+		if strings.Contains(page, "This engine is open") != open {
+			t.Errorf("open %v: %s", open, page)
 		}
 	}
+}
+
+// ask calls the HTTP API or the Web UI with the key, as curl does, and returns the answer.
+func ask(t *testing.T, e *engine.Engine, method, path string, want int) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, e.API+path, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := http.Client{Transport: &http.Transport{TLSClientConfig: e.Key.TLS()}}
+	defer c.CloseIdleConnections()
+	answer, err := c.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != want {
+		t.Errorf("%s %s: %s, %v, want %d\n%s", method, path, answer.Status, err, want, b)
+	}
+	return string(b)
+}
+
+// TestTheHTTPAPIAdmitsTheKey, with reads and with signals.
+func TestTheHTTPAPIAdmitsTheKey(t *testing.T) {
+	t.Parallel()
+	e := start(t, engine.Options{DB: newDB(t)})
+	ask(t, e, http.MethodGet, "/api/v1/namespaces", http.StatusOK)
+	ask(t, e, http.MethodPost, "/api/v1/namespaces/default/workflows/none/signal/approval", http.StatusNotFound)
 }
 
 func signalsOf(t *testing.T, c client.Client) (n int) {
@@ -129,32 +144,34 @@ func signalsOf(t *testing.T, c client.Client) (n int) {
 	return n
 }
 
-// bearer is a client that sends a header as the standard clients do.
-type bearer string
-
-func (b bearer) GetHeaders(context.Context) (map[string]string, error) {
-	return map[string]string{"authorization": string(b)}, nil
-}
-
-// TestAStandardClientIsAdmittedWithTheBearer and told why without it.
-func TestAStandardClientIsAdmittedWithTheBearer(t *testing.T) {
-	t.Parallel()
+// TestAStandardClientIsAdmittedWithTheKey that the variables of `starter env` name, and not without.
+func TestAStandardClientIsAdmittedWithTheKey(t *testing.T) {
 	e := start(t, engine.Options{DB: newDB(t)})
-	c, err := client.DialContext(t.Context(), client.Options{HostPort: e.Address, HeadersProvider: bearer(e.Bearer())})
-	if err != nil {
-		t.Fatal(err)
+	t.Setenv("TEMPORAL_ADDRESS", e.Address)
+	t.Setenv("TEMPORAL_TLS", "true")
+	t.Setenv("TEMPORAL_TLS_SERVER_CA_CERT_PATH", e.Key.Path)
+	dialStandard := func() error {
+		o, err := envconfig.LoadDefaultClientOptions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := client.DialContext(t.Context(), o)
+		if err == nil {
+			waiting(t, c)
+			c.Close()
+		}
+		return err
 	}
-	defer c.Close()
-	waiting(t, c)
-	_, err = client.DialContext(t.Context(), client.Options{HostPort: e.Address})
-	refused(t, err, "the engine is locked", "starter env")
-	if _, denied := errors.AsType[*serviceerror.PermissionDenied](err); !denied {
-		t.Errorf("error is %T", err)
+	refused(t, dialStandard(), "certificate required")
+	t.Setenv("TEMPORAL_TLS_CLIENT_CERT_PATH", e.Key.Path)
+	t.Setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", e.Key.Path)
+	if err := dialStandard(); err != nil {
+		t.Errorf("with the key: %v", err)
 	}
 }
 
-// TestAStartOfTheEngineHasItsOwnBearer: who took the port meanwhile may have heard the last. A client that holds the token goes on.
-func TestAStartOfTheEngineHasItsOwnBearer(t *testing.T) {
+// TestAClientGoesOnWithTheNextEngine of the same directory: the key is kept.
+func TestAClientGoesOnWithTheNextEngine(t *testing.T) {
 	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	c := dial(t, e)
@@ -162,9 +179,7 @@ func TestAStartOfTheEngineHasItsOwnBearer(t *testing.T) {
 	if err := e.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	next := start(t, engine.Options{DB: e.DB, Port: portOf(t, e.Address), Token: e.Token})
-	_, err := client.DialContext(t.Context(), client.Options{HostPort: next.Address, HeadersProvider: bearer(e.Bearer())})
-	refused(t, err, "the engine is locked")
+	start(t, engine.Options{DB: e.DB, Port: portOf(t, e.Address)})
 	eventually.Holds(t, "the client of the first engine is admitted by the next", func() bool {
 		_, err := c.DescribeWorkflowExecution(t.Context(), "waiter", "")
 		return err == nil
@@ -203,8 +218,12 @@ func TestRefusedCallsDoNotFillTheLog(t *testing.T) {
 	e := start(t, engine.Options{DB: newDB(t)})
 	before := sizeOf(t, e.DB+".log")
 	for range 100 {
-		_, err := client.DialContext(t.Context(), client.Options{HostPort: e.Address, HeadersProvider: bearer("Bearer x")})
-		refused(t, err, "locked")
+		if err := reach(e.Address, "/temporal.api.workflowservice.v1.WorkflowService/GetSystemInfo", ownCertificate(), &emptypb.Empty{}); err == nil {
+			t.Fatal("a call was admitted")
+		}
+		if answer, err := http.Get(e.API); err == nil {
+			_ = answer.Body.Close()
+		}
 	}
 	if grown := sizeOf(t, e.DB+".log") - before; grown > 20<<10 {
 		b, _ := os.ReadFile(e.DB + ".log")
@@ -219,98 +238,4 @@ func sizeOf(t *testing.T, path string) int64 {
 		t.Fatal(err)
 	}
 	return info.Size()
-}
-
-// login opens the Web UI by a link, as the page behind it does, and returns the cookie.
-func login(t *testing.T, e *engine.Engine, page string) string {
-	t.Helper()
-	answer := redeem(t, e, e.Login(page))
-	if answer.StatusCode != http.StatusNoContent || len(answer.Cookies()) != 1 {
-		t.Fatalf("%s: %s, cookies %q", e.Login(page), answer.Status, answer.Cookies())
-	}
-	cookie := answer.Cookies()[0]
-	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Domain != "" || cookie.Path != "/" {
-		t.Errorf("cookie %v", cookie)
-	}
-	return cookie.Name + "=" + cookie.Value
-}
-
-func redeem(t *testing.T, e *engine.Engine, link string) *http.Response {
-	t.Helper()
-	at, code, found := strings.Cut(link, "#")
-	code, _, _ = strings.Cut(code, "/")
-	if !found || at != e.UI+"/login" {
-		t.Fatalf("link %s", link)
-	}
-	answer, err := http.Post(at, "text/plain", strings.NewReader(code))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = answer.Body.Close()
-	return answer
-}
-
-func TestALoginLinkOpensTheWebUIOnce(t *testing.T) {
-	t.Parallel()
-	e := start(t, engine.Options{DB: newDB(t)})
-	visitor := stranger{UI: e.UI}
-	link := e.Login("/namespaces/default/workflows")
-	if answer := redeem(t, e, link); answer.StatusCode != http.StatusNoContent {
-		t.Fatalf("first: %s", answer.Status)
-	}
-	if answer := redeem(t, e, link); answer.StatusCode != http.StatusUnauthorized {
-		t.Errorf("again: %s", answer.Status)
-	}
-	for name, old := range map[string]string{
-		"too old":              e.Token.Login(e.UI, e.Start, "/", time.Now().Add(-engine.LoginLife-time.Minute)),
-		"of another start":     e.Token.Login(e.UI, "start", "/", time.Now()),
-		"of another engine":    engine.NewToken().Login(e.UI, e.Start, "/", time.Now()),
-		"with a later end":     e.UI + strings.Replace(strings.TrimPrefix(e.Login("/"), e.UI), ".", ".9", 1),
-		"with another's nonce": strings.Replace(e.Login("/"), "#", "#A", 1),
-	} {
-		if answer := redeem(t, e, old); answer.StatusCode != http.StatusUnauthorized {
-			t.Errorf("%s: %s", name, answer.Status)
-		}
-	}
-	cookie := login(t, e, "/")
-	for path, want := range map[string]bool{"/": true, "/api/v1/namespaces": true} {
-		if err := visitor.get(path, http.Header{"Cookie": {cookie}}); (err == nil) != want {
-			t.Errorf("%s with a session: %v", path, err)
-		}
-	}
-	for name, header := range map[string]http.Header{
-		"a page of another port": {"Sec-Fetch-Site": {"same-site"}},
-		"a page of another site": {"Sec-Fetch-Site": {"cross-site"}},
-		"an origin of another":   {"Origin": {"http://127.0.0.1:1"}},
-		"a page without origin":  {"Origin": {"null"}},
-	} {
-		header.Set("Cookie", cookie)
-		if err := visitor.get("/api/v1/namespaces", header); err == nil {
-			t.Errorf("%s hears an answer", name)
-		}
-	}
-	if err := visitor.get("/api/v1/namespaces", http.Header{"Authorization": {e.Bearer()}}); err != nil {
-		t.Errorf("a script with the bearer: %v", err)
-	}
-}
-
-// TestASessionEndsWithItsEngine: the next at the same port may be anybody's.
-func TestASessionEndsWithItsEngine(t *testing.T) {
-	t.Parallel()
-	e := start(t, engine.Options{DB: newDB(t)})
-	cookie := login(t, e, "/")
-	if err := e.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	next := start(t, engine.Options{DB: e.DB, Port: portOf(t, e.Address), UIPort: portOf(t, e.UI), Token: e.Token})
-	if err := (stranger{UI: next.UI}).get("/api/v1/namespaces", http.Header{"Cookie": {cookie}}); err == nil {
-		t.Error("the session goes on")
-	}
-}
-
-// TestAnEngineThatDoesNotLockIsRefused: a program of an older version.
-func TestAnEngineThatDoesNotLockIsRefused(t *testing.T) {
-	script(t, `echo '{"address": "127.0.0.1:1", "pid": 1}'; exec cat`)
-	_, err := engine.Start(t.Context(), engine.Options{DB: newDB(t)})
-	refused(t, err, "older version", "build it anew")
 }

@@ -7,7 +7,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,16 +26,18 @@ import (
 const (
 	readyTimeout = time.Minute
 	maxLog       = 8 << 20
+
+	releaseVariable = "RATCHET_ENGINE_RELEASE" // the release that starter and engine have to share; empty: any
 )
 
 // Options configure Start. DB is required.
 type Options struct {
 	DB     string // SQLite file; it and its directory are made when missing
 	Port   int    // loopback port of the frontend; 0: a free one
-	UIPort int    // loopback port of the Web UI; 0: a free one
+	UIPort int    // loopback port of the HTTP API and the Web UI; 0: a free one
 	Log    string // file that the server logs to, warnings and worse; empty: DB + ".log"
-	Token  Token  // the secret of the engine and its clients; empty: a fresh one
-	Open   bool   // the engine admits every caller: each user and program of this machine
+	Key    Key    // of the engine and its clients; zero: the one in the directory of DB, made when missing
+	Open   bool   // the frontend admits every caller: each user and program of this machine
 	// Progress is called with lines about a build, which takes minutes; nil: never.
 	Progress func(line string)
 	// Live is called several times a second during a build with a line that takes the place of the one before,
@@ -47,14 +48,13 @@ type Options struct {
 // Engine is a running server. Its methods are safe for concurrent use.
 type Engine struct {
 	Address string // host:port of the frontend
-	UI      string // URL of the Web UI
+	API     string // URL of the HTTP API and the Web UI
 	PID     int    // process id of the server
 	DB      string // absolute path of the database file
-	Token   Token  // the secret by which it and its clients recognise each other
-	Start   string // names this start of the engine; empty: the engine is open
+	Key     Key    // by which it and its clients know each other
+	Open    bool   // the frontend has no TLS and admits every caller
 
 	child    *child
-	open     bool
 	log      string
 	stopping atomic.Bool
 }
@@ -103,7 +103,12 @@ func launch(program string, o Options) (*Engine, error) {
 	if err := refuseLinks(db); err != nil {
 		return nil, err
 	}
-	e := &Engine{DB: db, Token: cmp.Or(o.Token, NewToken()), open: o.Open, log: o.Log}
+	e := &Engine{DB: db, Key: o.Key, Open: o.Open, log: o.Log}
+	if e.Key.Path == "" {
+		if e.Key, err = MakeKey(filepath.Dir(db)); err != nil {
+			return nil, err
+		}
+	}
 	if e.log == "" {
 		e.log = db + ".log"
 	}
@@ -112,8 +117,8 @@ func launch(program string, o Options) (*Engine, error) {
 		return nil, err
 	}
 	defer log.Close()
-	env := append(userless(filepath.Dir(db)), tokenVariable+"="+string(e.Token), releaseVariable+"="+version.Release())
-	args := []string{"--db", db, "--port", strconv.Itoa(o.Port), "--ui-port", strconv.Itoa(o.UIPort)}
+	env := append(userless(filepath.Dir(db)), releaseVariable+"="+version.Release())
+	args := []string{"--db", db, "--key", e.Key.Path, "--port", strconv.Itoa(o.Port), "--ui-port", strconv.Itoa(o.UIPort)}
 	if o.Open {
 		args = append(args, "--open")
 	}
@@ -161,9 +166,8 @@ func (e *Engine) await(ctx context.Context) error {
 	}
 	var report struct {
 		Address string `json:"address"`
-		UI      string `json:"ui"`
+		API     string `json:"api"`
 		PID     int    `json:"pid"`
-		Start   string `json:"start"`
 		Error   string `json:"error"`
 	}
 	err := json.Unmarshal(e.child.line(), &report)
@@ -172,10 +176,8 @@ func (e *Engine) await(ctx context.Context) error {
 		return errors.New(report.Error)
 	case err != nil || report.Address == "":
 		return e.silent()
-	case report.Start == "" && !e.open:
-		return fmt.Errorf("%s is of an older version and does not lock its door: build it anew", e.child.cmd.Path)
 	}
-	e.Address, e.UI, e.PID, e.Start = report.Address, report.UI, report.PID, report.Start
+	e.Address, e.API, e.PID = report.Address, report.API, report.PID
 	return nil
 }
 
@@ -188,13 +190,6 @@ func (e *Engine) silent() error {
 		return fmt.Errorf("%s is not the engine's program: it wrote %.80q", e.child.cmd.Path, e.child.line())
 	}
 }
-
-// Bearer returns the value of the authorization header that opens the engine to a client. It is empty
-// when the engine is open.
-func (e *Engine) Bearer() string { return e.Token.Bearer(e.Start, e.Address) }
-
-// Login returns a link that opens a page of the Web UI once, soon. page is an absolute path.
-func (e *Engine) Login(page string) string { return e.Token.Login(e.UI, e.Start, page, time.Now()) }
 
 // Done returns a channel that is closed when the engine has ended, by Stop or by itself.
 func (e *Engine) Done() <-chan struct{} { return e.child.done }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -51,16 +50,6 @@ func TestStartedEngineAnswers(t *testing.T) {
 	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.UI+"/api/v1/settings", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", e.Bearer())
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
 	var settings struct {
 		Auth                    struct{ Enabled bool }
 		DefaultNamespace        string
@@ -69,7 +58,7 @@ func TestStartedEngineAnswers(t *testing.T) {
 		NotifyOnNewVersion      bool
 		HideWorkflowQueryErrors bool
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&settings); err != nil {
+	if err := json.Unmarshal([]byte(ask(t, e, http.MethodGet, "/api/v1/settings", http.StatusOK)), &settings); err != nil {
 		t.Fatal(err)
 	}
 	if settings.DefaultNamespace != "default" {
@@ -230,9 +219,9 @@ func TestGivenPortsAreUsed(t *testing.T) {
 	if err := first.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	again := start(t, engine.Options{DB: first.DB, Port: portOf(t, first.Address), UIPort: portOf(t, first.UI)})
-	if again.Address != first.Address || again.UI != first.UI {
-		t.Errorf("ports were %s and %s, are %s and %s", first.Address, first.UI, again.Address, again.UI)
+	again := start(t, engine.Options{DB: first.DB, Port: portOf(t, first.Address), UIPort: portOf(t, first.API)})
+	if again.Address != first.Address || again.API != first.API {
+		t.Errorf("ports were %s and %s, are %s and %s", first.Address, first.API, again.Address, again.API)
 	}
 }
 

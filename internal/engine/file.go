@@ -22,14 +22,15 @@ const maxFile = 64 << 10
 
 // File is the content of engine.json.
 type File struct {
-	Address string `json:"address"` // host:port of the frontend
-	UI      string `json:"ui"`      // URL of the Web UI
-	RunsDir string `json:"runsDir"` // absolute path of the runs directory
-	PID     int    `json:"pid"`     // process id of the engine
-	UpPID   int    `json:"upPid"`   // process id of the starter up that has engine and worker
-	UpKey   string `json:"upKey"`   // of that process: see process.StartKey
-	DB      string `json:"db"`      // absolute path of the database file
-	Token   Token  `json:"token,omitempty"`
+	Address string `json:"address"`        // host:port of the frontend
+	API     string `json:"api"`            // URL of the HTTP API and the Web UI; see KeyFile
+	UI      string `json:"ui,omitempty"`   // URL under which browsers find the Web UI; empty: no page is served
+	RunsDir string `json:"runsDir"`        // absolute path of the runs directory
+	PID     int    `json:"pid"`            // process id of the engine
+	UpPID   int    `json:"upPid"`          // process id of the starter up that has engine and worker
+	UpKey   string `json:"upKey"`          // of that process: see process.StartKey
+	DB      string `json:"db"`             // absolute path of the database file
+	Open    bool   `json:"open,omitempty"` // the frontend has no TLS and admits every caller
 	// Sandbox is the sandbox policy of the worker beside the engine. NoBox says why that worker has no
 	// box although its policy requires one, and what helps.
 	Sandbox string `json:"sandbox,omitempty"`

@@ -62,7 +62,7 @@ func TestFileIsNotWrittenWhereNoDirectoryIs(t *testing.T) {
 // TestFileThatSomethingElseWrote is one that a commit, a copy or another boot has brought. Its mode and owner are right.
 func TestFileThatSomethingElseWrote(t *testing.T) {
 	dir := t.TempDir()
-	if err := engine.WriteFile(dir, engine.File{Address: "127.0.0.1:7233", Token: engine.NewToken()}); err != nil {
+	if err := engine.WriteFile(dir, engine.File{Address: "127.0.0.1:7233", API: "https://127.0.0.1:8233"}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, engine.FileName)
@@ -112,7 +112,7 @@ func TestFileThatSomethingElseWrote(t *testing.T) {
 
 // rewriteOrigin writes an engine.json and then changes it in its place.
 func rewriteOrigin(dir, before, after string) error {
-	if err := engine.WriteFile(dir, engine.File{Address: "127.0.0.1:7233", Token: engine.NewToken()}); err != nil {
+	if err := engine.WriteFile(dir, engine.File{Address: "127.0.0.1:7233", API: "https://127.0.0.1:8233"}); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, engine.FileName)

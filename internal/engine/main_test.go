@@ -29,7 +29,7 @@ func parent(db string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(engine.File{Address: e.Address, UI: e.UI, PID: e.PID, DB: e.DB})
+	_ = json.NewEncoder(os.Stdout).Encode(engine.File{Address: e.Address, API: e.API, PID: e.PID, DB: e.DB})
 	<-e.Done()
 	return 1
 }

@@ -49,7 +49,7 @@ func holder(ctx context.Context) error {
 
 func dial(t *testing.T, e *engine.Engine) client.Client {
 	t.Helper()
-	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address, Token: e.Token})
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address, Key: e.Key, Open: e.Open, API: e.API})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package temporalclient_test
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"path"
 	"slices"
@@ -13,14 +14,12 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
-
-// token is that of the engine whose engine.json the tests write.
-const token engine.Token = "token-of-the-tests"
 
 // fakeServer knows search attributes and nothing else of Temporal.
 type fakeServer struct {
@@ -31,16 +30,13 @@ type fakeServer struct {
 	deny   bool       // answer to who registers search attributes
 	lag    int        // so many queries are answered before a registered attribute is known
 
-	token engine.Token                                 // proves the server to who asks; empty: it cannot
-	prove func(nonce, address, method string) []string // what it gives for a proof instead; nil: that of token
-	start string                                       // of one that is locked; empty: it admits everyone
+	tls *tls.Config // nil: it speaks no TLS
 
 	mu         sync.Mutex
 	attributes map[string]enums.IndexedValueType
 	added      int
 	seen       []metadata.MD
 	methods    []string // that were called
-	bearers    []string // that were heard
 }
 
 func (f *fakeServer) GetSystemInfo(ctx context.Context, _ *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
@@ -94,7 +90,11 @@ func (f *fakeServer) serve(t *testing.T) string {
 // serveOn returns how to end the server before the test does.
 func (f *fakeServer) serveOn(t *testing.T, l net.Listener) (stop func()) {
 	t.Helper()
-	return serveOn(t, l, f, f, grpc.UnaryInterceptor(f.intercept(l.Addr().String())))
+	options := []grpc.ServerOption{grpc.UnaryInterceptor(f.intercept)}
+	if f.tls != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(f.tls)))
+	}
+	return serveOn(t, l, f, f, options...)
 }
 
 // serve is that of a server that proves nothing.
@@ -117,35 +117,28 @@ func serveOn(t *testing.T, l net.Listener, f workflowservice.WorkflowServiceServ
 	return stop
 }
 
-// intercept proves the server as the engine does.
-func (f *fakeServer) intercept(address string) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		f.mu.Lock()
-		f.methods = append(f.methods, path.Base(info.FullMethod))
-		f.mu.Unlock()
-		prove := f.prove
-		if prove == nil {
-			prove = func(nonce, address, method string) []string { return []string{f.token.Proof(nonce, address, method)} }
-		}
-		for _, nonce := range metadata.ValueFromIncomingContext(ctx, engine.NonceHeader) {
-			for _, proof := range prove(nonce, address, info.FullMethod) {
-				if err := grpc.SetHeader(ctx, metadata.Pairs(engine.ProofHeader, proof, engine.StartHeader, f.start)); err != nil {
-					return nil, err
-				}
-			}
-		}
-		bearer := metadata.ValueFromIncomingContext(ctx, "authorization")
-		f.mu.Lock()
-		f.bearers = append(f.bearers, bearer...)
-		f.mu.Unlock()
-		if f.start != "" && !slices.Equal(bearer, []string{f.token.Bearer(f.start, address)}) {
-			if len(bearer) == 0 {
-				return nil, status.Error(codes.Unavailable, "the engine is locked")
-			}
-			return nil, status.Error(codes.PermissionDenied, "the engine is locked")
-		}
-		return handle(ctx, req)
+// intercept notes what is called.
+func (f *fakeServer) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	f.mu.Lock()
+	f.methods = append(f.methods, path.Base(info.FullMethod))
+	f.mu.Unlock()
+	return handle(ctx, req)
+}
+
+// lockedBy returns the TLS of an engine that has the key.
+func lockedBy(key engine.Key) *tls.Config {
+	c := key.TLS()
+	c.ClientCAs, c.ClientAuth = c.RootCAs, tls.RequireAndVerifyClientCert
+	return c
+}
+
+func newKey(t *testing.T) engine.Key {
+	t.Helper()
+	key, err := engine.MakeKey(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
+	return key
 }
 
 // called are the methods that were called, each once.

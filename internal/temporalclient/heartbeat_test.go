@@ -3,14 +3,13 @@ package temporalclient_test
 import (
 	"context"
 	"errors"
-	"strings"
+	"net"
 	"sync"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -64,21 +63,23 @@ func TestAHeartbeatOutlastsTheTimeThatItsCallerGivesIt(t *testing.T) {
 
 // TestAHeartbeatThatAStrangerAnswersEndsNoActivity: the engine has died and will be back.
 func TestAHeartbeatThatAStrangerAnswersEndsNoActivity(t *testing.T) {
-	h := &heartbeats{heard: make(chan struct{})}
-	h.prove = func(nonce, address, method string) []string {
-		if strings.HasSuffix(method, "Heartbeat") {
-			return nil
-		}
-		return []string{token.Proof(nonce, address, method)}
-	}
-	l := listen(t)
-	serveOn(t, l, h, h, grpc.UnaryInterceptor(h.intercept(l.Addr().String())))
-	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: l.Addr().String(), Token: token})
+	key, l := newKey(t), listen(t)
+	address := l.Addr().String()
+	die := (&fakeServer{tls: lockedBy(key)}).serveOn(t, l)
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: address, Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.RecordActivityHeartbeat(t.Context(), []byte("token")); err != nil {
+	die()
+	if l, err = net.Listen("tcp", address); err != nil {
+		t.Skipf("somebody else took the port: %v", err)
+	}
+	h := &heartbeats{heard: make(chan struct{}), answer: codes.NotFound}
+	serveOn(t, l, h, h)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := c.RecordActivityHeartbeat(ctx, []byte("token")); err != nil {
 		t.Errorf("error %v", err)
 	}
 }
@@ -88,7 +89,7 @@ func (h *heartbeats) hear(t *testing.T, limit time.Duration) error {
 	t.Helper()
 	h.heard = make(chan struct{})
 	address := serve(t, h, h)
-	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: address})
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: address, Open: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
 
-func dial(t *testing.T, address string) client.Client {
+func dial(t *testing.T, dir string) client.Client {
 	t.Helper()
 	isolate(t)
-	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: runsDir(t, address)})
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func dial(t *testing.T, address string) client.Client {
 }
 
 func TestSearchAttributesAreRegisteredOnce(t *testing.T) {
-	f := &fakeServer{token: token, lag: 2, attributes: map[string]enums.IndexedValueType{
+	f := &fakeServer{lag: 2, attributes: map[string]enums.IndexedValueType{
 		"Foreign":            enums.INDEXED_VALUE_TYPE_BOOL,
 		attribute.StatusName: enums.INDEXED_VALUE_TYPE_KEYWORD,
 	}}
-	c := dial(t, f.serve(t))
+	c := dial(t, f.serveIn(t))
 	for range 2 {
 		if err := temporalclient.EnsureSearchAttributes(t.Context(), c, client.DefaultNamespace); err != nil {
 			t.Fatal(err)
@@ -55,8 +55,8 @@ func TestSearchAttributesAreRegisteredOnce(t *testing.T) {
 
 func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
 	t.Run("the server lets only operators", func(t *testing.T) {
-		f := &fakeServer{token: token, deny: true}
-		err := temporalclient.EnsureSearchAttributes(t.Context(), dial(t, f.serve(t)), "team")
+		f := &fakeServer{deny: true}
+		err := temporalclient.EnsureSearchAttributes(t.Context(), dial(t, f.serveIn(t)), "team")
 		if err == nil {
 			t.Fatal("no error")
 		}
@@ -64,16 +64,16 @@ func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
 			"--name RatchetIteration --type Int", "--name RatchetStatus --type Keyword")
 	})
 	t.Run("one has another type", func(t *testing.T) {
-		f := &fakeServer{token: token, attributes: map[string]enums.IndexedValueType{attribute.PhaseName: enums.INDEXED_VALUE_TYPE_INT}}
-		err := temporalclient.EnsureSearchAttributes(t.Context(), dial(t, f.serve(t)), "team")
+		f := &fakeServer{attributes: map[string]enums.IndexedValueType{attribute.PhaseName: enums.INDEXED_VALUE_TYPE_INT}}
+		err := temporalclient.EnsureSearchAttributes(t.Context(), dial(t, f.serveIn(t)), "team")
 		if err == nil {
 			t.Fatal("no error")
 		}
 		saysOnALine(t, err, "RatchetPhase is registered as Int, not Keyword")
 	})
 	t.Run("the server never learns of them", func(t *testing.T) {
-		f := &fakeServer{token: token, lag: 1 << 30, attributes: map[string]enums.IndexedValueType{}}
-		c := dial(t, f.serve(t))
+		f := &fakeServer{lag: 1 << 30, attributes: map[string]enums.IndexedValueType{}}
+		c := dial(t, f.serveIn(t))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		err := temporalclient.EnsureSearchAttributes(ctx, c, "team")
@@ -99,14 +99,17 @@ func TestACallThatLacksAnAttributeSaysWhatToDo(t *testing.T) {
 func TestSearchAttributesOnTheEngine(t *testing.T) {
 	e, err := engine.Start(t.Context(), engine.Options{
 		DB:       filepath.Join(t.TempDir(), "engine.db"),
-		Token:    token,
 		Progress: func(line string) { t.Log(line) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Stop(t.Context()) })
-	c := dial(t, e.Address)
+	dir := filepath.Dir(e.DB)
+	if err := engine.WriteFile(dir, engine.File{Address: e.Address, API: e.API}); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, dir)
 
 	t.Run("a new database has them", func(t *testing.T) {
 		have, err := c.OperatorService().ListSearchAttributes(t.Context(), &operatorservice.ListSearchAttributesRequest{Namespace: client.DefaultNamespace})

@@ -5,8 +5,8 @@
 // that the standard Temporal client configuration names (environment variables, a profile of the
 // config file, TLS, API key), or the engine whose address is in engine.json of the runs directory.
 // Without any of them there is no server: the program at Temporal's usual port may belong to
-// anyone. An engine has to prove with each answer that it is the engine that wrote engine.json. A
-// configured server does not, unless EngineVariable says that it is an engine.
+// anyone. Engine and client know each other by the certificate in the runs directory, unless the
+// engine is open.
 package temporalclient
 
 import (
@@ -16,8 +16,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"path/filepath"
 )
 
 // TaskQueue is the task queue of Ratchet's workflows and activities.
@@ -42,7 +43,9 @@ const (
 // Options state where Dial looks and how the client reports. The zero Options are usable.
 type Options struct {
 	Engine   string        // host:port of an engine of the caller's own; empty: the other sources are asked
-	Token    engine.Token  // of Engine; empty: Engine need not prove itself
+	Key      engine.Key    // of Engine
+	Open     bool          // Engine has no TLS
+	API      string        // of Engine: URL of its HTTP API
 	RunsDir  string        // directory whose engine.json is read; empty: none
 	Logger   *slog.Logger  // nil: the client and its workers log nothing
 	Identity string        // empty: the SDK's own, pid@host
@@ -67,8 +70,6 @@ func (t Target) Dial(ctx context.Context, o Options) (client.Client, error) {
 	opts.Identity = o.Identity
 	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
 	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
-	// patient wraps the interceptor that refuses an answer without a proof: the engine has not
-	// refused a heartbeat that it did not answer.
 	opts.ConnectionOptions.DialOptions = append([]grpc.DialOption{grpc.WithChainUnaryInterceptor(patient)}, opts.ConnectionOptions.DialOptions...)
 
 	dialCtx, cancel := context.WithTimeout(ctx, timeout)
@@ -113,6 +114,8 @@ type Target struct {
 	RunsDir   string // of the engine.json that names the server; empty for the other sources
 
 	options client.Options
+	key     engine.Key // of an engine
+	api     string     // of an engine of the caller's own
 }
 
 // Credentials says in a few words by what a configured server can know this client, and whether
@@ -137,25 +140,27 @@ func (t Target) Credentials() string {
 // Resolve finds the server without a connection to it. The error is an *Unreachable when nothing
 // names a server, and when engine.json does not belong to this user. An engine is reached without
 // the credentials and the namespace of the standard configuration, because they belong to another
-// server. The variables of `starter env` lead to the engine of an engine.json too, which proves itself: the file of the
-// runs directory, or the one that EngineVariable names.
+// server. The variables of `starter env` lead to the engine.json beside the key that they name.
 func Resolve(o Options) (Target, error) {
 	if o.Engine != "" {
-		return ofEngine(OwnEngine, engine.File{Address: o.Engine, Token: o.Token}), nil
+		return ofEngine(OwnEngine, engine.File{Address: o.Engine, API: o.API, Open: o.Open}, o.Key), nil
 	}
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
 	if err != nil {
 		return Target{}, fmt.Errorf("read the temporal client configuration: %w", err)
 	}
-	f, err := readFile(o.RunsDir)
+	dir := o.RunsDir
+	if tls := profile.TLS; tls != nil && filepath.Base(tls.ClientKeyPath) == engine.KeyFile {
+		dir = filepath.Dir(tls.ClientKeyPath)
+	}
+	f, key, err := readFile(dir)
 	switch {
 	case profile.Address == "" && err != nil:
 		return Target{}, err
-	case profile.Address == "", err == nil && namesEngine(profile, f):
-		return ofEngineFile(o.RunsDir, f), nil
-	}
-	if path := os.Getenv(EngineVariable); path != "" {
-		return ofNamedFile(path, profile)
+	case profile.Address == "", err == nil && namesEngine(profile, f, key):
+		t := ofEngine(EngineFile, f, key)
+		t.RunsDir = dir
+		return t, nil
 	}
 	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
@@ -165,65 +170,73 @@ func Resolve(o Options) (Target, error) {
 	return Target{Address: opts.HostPort, Namespace: opts.Namespace, Source: Configuration, options: opts}, nil
 }
 
-// EngineVariable is the variable in which `starter env` names the engine.json of its engine. A client in any
-// directory asks what has the address of the configuration for the proof of that engine.
-const EngineVariable = "RATCHET_ENGINE_FILE"
-
-// ofNamedFile returns the engine of the engine.json that EngineVariable names. The error is an *Unreachable when the
-// configuration leads elsewhere: the engine may have ended since, and another program may have its address.
-func ofNamedFile(path string, profile envconfig.ClientConfigProfile) (Target, error) {
-	if !filepath.IsAbs(path) || filepath.Base(path) != engine.FileName {
-		return Target{}, &Unreachable{Address: profile.Address, Source: NamedFile, Err: fmt.Errorf("%s=%q is not the absolute path of an %s", EngineVariable, path, engine.FileName)}
-	}
-	dir := filepath.Dir(path)
-	f, err := readFile(dir)
-	if err != nil {
-		return Target{}, &Unreachable{Address: profile.Address, Source: NamedFile, Err: err}
-	}
-	if profile.Address != f.Address || profile.APIKey != "" || cmp.Or(profile.Namespace, client.DefaultNamespace) != client.DefaultNamespace {
-		return Target{}, &Unreachable{Address: profile.Address, Source: NamedFile, Err: fmt.Errorf("%s names the engine at %s", path, f.Address)}
-	}
-	return ofEngineFile(dir, f), nil
-}
-
-func ofEngineFile(runsDir string, f engine.File) Target {
-	t := ofEngine(EngineFile, f)
-	t.RunsDir = runsDir
-	return t
-}
-
-// namesEngine reports whether a configuration names the engine of engine.json and has a key to it.
-// Another server may have the address of an engine that has ended.
-func namesEngine(profile envconfig.ClientConfigProfile, f engine.File) bool {
-	return profile.Address == f.Address && profile.GRPCMeta["authorization"] != "" && profile.APIKey == "" &&
+// namesEngine reports whether a configuration names the engine of engine.json and its key. Another server may have the
+// address of an engine that has ended.
+func namesEngine(profile envconfig.ClientConfigProfile, f engine.File, key engine.Key) bool {
+	return profile.Address == f.Address && profile.TLS != nil && profile.TLS.ClientKeyPath == key.Path && profile.APIKey == "" &&
 		(profile.Namespace == "" || profile.Namespace == client.DefaultNamespace)
 }
 
-// readFile returns what engine.json of a runs directory says.
-func readFile(runsDir string) (engine.File, error) {
+// readFile returns what engine.json of a runs directory says, and the key of its engine, which an open one does not ask
+// for.
+func readFile(runsDir string) (engine.File, engine.Key, error) {
 	if runsDir == "" {
-		return engine.File{}, &Unreachable{Source: Nowhere, Err: errNoConfiguration}
+		return engine.File{}, engine.Key{}, &Unreachable{Source: Nowhere, Err: errNoConfiguration}
 	}
 	f, err := engine.ReadFile(runsDir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return engine.File{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("there is no %s in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
-	case errors.Is(err, engine.ErrNotOurs), errors.Is(err, engine.ErrNotHere):
-		return engine.File{}, &Unreachable{Source: EngineFile, Err: err}
-	case err != nil:
-		return engine.File{}, err
-	case f.Token == "":
-		return engine.File{}, &Unreachable{Address: f.Address, Source: EngineFile, Err: errNoToken}
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, engine.Key{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("there is no %s in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
 	}
-	return f, nil
+	var key engine.Key
+	if err == nil && f.API == "" {
+		err = &Unreachable{Address: f.Address, Source: EngineFile, Err: errOlder}
+	}
+	if err == nil {
+		key, err = engine.ReadKey(runsDir)
+	}
+	if errors.Is(err, engine.ErrNotOurs) || errors.Is(err, engine.ErrNotHere) || errors.Is(err, fs.ErrNotExist) {
+		err = &Unreachable{Address: f.Address, Source: EngineFile, Err: err}
+	}
+	return f, key, err
 }
 
-func ofEngine(source Source, f engine.File) Target {
+// ofEngine returns the target of an engine.
+func ofEngine(source Source, f engine.File, key engine.Key) Target {
 	opts := client.Options{HostPort: f.Address, Namespace: client.DefaultNamespace}
 	// It is on this machine: compressing costs both sides more than what it saves.
 	opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
-	if f.Token != "" {
-		opts.ConnectionOptions.DialOptions = (&prover{address: f.Address, token: f.Token}).options()
+	if !f.Open {
+		opts.ConnectionOptions.TLS = key.TLS()
 	}
-	return Target{Address: f.Address, Namespace: opts.Namespace, Source: source, options: opts}
+	return Target{Address: f.Address, Namespace: opts.Namespace, Source: source, options: opts, key: key, api: f.API}
+}
+
+// Knock returns what engine.json of a runs directory says, after the engine has answered. It looks at no other
+// configuration. The error is an *Unreachable when there is no engine, or another program in its place.
+func Knock(ctx context.Context, runsDir string) (engine.File, error) {
+	f, key, err := readFile(runsDir)
+	if err != nil {
+		return f, err
+	}
+	c, err := ofEngine(EngineFile, f, key).Dial(ctx, Options{})
+	if err != nil {
+		return f, err
+	}
+	c.Close()
+	return f, nil
+}
+
+// WebUI returns a transport to the HTTP API and the Web UI of the engine, wherever it is after a restart. The host of a
+// request has to be 127.0.0.1, by https. It returns nil for a server that is no engine.
+func (t Target) WebUI() http.RoundTripper {
+	if t.Source == Configuration {
+		return nil
+	}
+	return &http.Transport{TLSClientConfig: t.key.TLS(), DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		api := t.api
+		if f, err := engine.ReadFile(t.RunsDir); t.RunsDir != "" && err == nil {
+			api = f.API
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(api, "https://"))
+	}}
 }

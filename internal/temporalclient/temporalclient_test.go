@@ -19,7 +19,7 @@ import (
 func isolate(t *testing.T) {
 	t.Helper()
 	for _, pair := range os.Environ() {
-		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TEMPORAL_") || name == temporalclient.EngineVariable {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TEMPORAL_") {
 			t.Setenv(name, "")
 			_ = os.Unsetenv(name)
 		}
@@ -36,13 +36,37 @@ func profile(t *testing.T, content string) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", path)
 }
 
+// runsDir returns a runs directory whose engine.json leads to an address, with a key.
 func runsDir(t *testing.T, address string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := engine.WriteFile(dir, engine.File{Address: address, Token: token}); err != nil {
+	_, err := engine.MakeKey(dir)
+	if err == nil {
+		err = engine.WriteFile(dir, engine.File{Address: address, API: "https://127.0.0.1:1"})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// serveIn serves as the engine of a new runs directory.
+func (f *fakeServer) serveIn(t *testing.T) (dir string) {
+	t.Helper()
+	l := listen(t)
+	dir = runsDir(t, l.Addr().String())
+	f.tls = lockedBy(keyOf(t, dir))
+	f.serveOn(t, l)
+	return dir
+}
+
+func keyOf(t *testing.T, dir string) engine.Key {
+	t.Helper()
+	key, err := engine.ReadKey(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 func TestResolve(t *testing.T) {
@@ -82,8 +106,8 @@ func TestResolve(t *testing.T) {
 			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
 		},
 		{
-			name:   "the variables of starter env lead to the engine, which proves itself",
-			env:    map[string]string{"TEMPORAL_ADDRESS": "engine:1", "TEMPORAL_NAMESPACE": "default", "TEMPORAL_GRPC_META_AUTHORIZATION": "Bearer x"},
+			name:   "the variables of starter env lead to the engine.json beside their key",
+			env:    map[string]string{"TEMPORAL_ADDRESS": "engine:1", "TEMPORAL_NAMESPACE": "default", "TEMPORAL_TLS_CLIENT_KEY_PATH": "DIR/engine.pem"},
 			engine: "engine:1",
 			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
 		},
@@ -102,15 +126,15 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			isolate(t)
-			for name, value := range tt.env {
-				t.Setenv(name, value)
-			}
-			if tt.profile != "" {
-				profile(t, tt.profile)
-			}
 			dir := t.TempDir()
 			if tt.engine != "" {
 				dir = runsDir(t, tt.engine)
+			}
+			for name, value := range tt.env {
+				t.Setenv(name, strings.ReplaceAll(value, "DIR", dir))
+			}
+			if tt.profile != "" {
+				profile(t, tt.profile)
 			}
 			got, err := temporalclient.Resolve(temporalclient.Options{Engine: tt.own, RunsDir: dir})
 			if err != nil {
@@ -232,8 +256,7 @@ func TestEngineIsReachedWithoutForeignCredentials(t *testing.T) {
 	t.Setenv("TEMPORAL_API_KEY", "canary")
 	t.Setenv("TEMPORAL_GRPC_META_TEAM", "canary")
 	f := &fakeServer{}
-	f.token = token
-	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: runsDir(t, f.serve(t))})
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: f.serveIn(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

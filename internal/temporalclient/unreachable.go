@@ -20,7 +20,6 @@ const (
 	Configuration                   // the standard Temporal client configuration
 	EngineFile                      // engine.json of the runs directory
 	Nowhere                         // no source named a server
-	NamedFile                       // the configuration, and EngineVariable, which does not fit it
 )
 
 // String names the source as a user knows it.
@@ -34,19 +33,17 @@ func (s Source) String() string {
 		return engine.FileName
 	case Nowhere:
 		return "nothing"
-	case NamedFile:
-		return "TEMPORAL_ADDRESS with " + EngineVariable
 	}
 	return fmt.Sprintf("Source(%d)", int(s))
 }
 
 var (
 	errNoConfiguration = errors.New("TEMPORAL_ADDRESS is not set")
-	errNoToken         = errors.New("an older version started that engine: it cannot prove itself")
+	errOlder           = errors.New("an older version of Ratchet started that engine")
 )
 
-// Unreachable reports a server that is not known, did not answer, refused the client, or did not
-// prove that it is the engine. Its text is one line that names the server and the remedy.
+// Unreachable reports a server that is not known, did not answer, refused the client, or does not
+// have the certificate of the engine. Its text is one line that names the server and the remedy.
 type Unreachable struct {
 	Address string // empty: not known
 	Source  Source
@@ -65,7 +62,7 @@ func (e *Unreachable) Error() string {
 func (e *Unreachable) reason() string {
 	text := strings.TrimPrefix(e.Err.Error(), "failed reaching server: ")
 	if e.metStranger() {
-		return stranger
+		return "another program listens there: it does not have the certificate of the engine"
 	}
 	const layer = "Error while dialing: "
 	if i := strings.LastIndex(text, layer); i >= 0 {
@@ -74,9 +71,12 @@ func (e *Unreachable) reason() string {
 	return text
 }
 
-// metStranger reports whether the answer lacked a proof. It compares the text, because gRPC passes
-// on no type.
-func (e *Unreachable) metStranger() bool { return strings.Contains(e.Err.Error(), stranger) }
+// metStranger reports whether what listens at the address of an engine is another program. It compares the text,
+// because gRPC passes on no type.
+func (e *Unreachable) metStranger() bool {
+	text := e.Err.Error()
+	return e.Source != Configuration && (strings.Contains(text, "tls: ") || strings.Contains(text, "x509: ") || strings.Contains(text, "authentication handshake failed"))
+}
 
 // Silent reports whether something has the server's address and did not answer in time.
 func (e *Unreachable) Silent() bool {
@@ -88,25 +88,20 @@ func (e *Unreachable) Silent() bool {
 func (e *Unreachable) Unwrap() error { return e.Err }
 
 func (e *Unreachable) remedy() string {
-	if strings.Contains(e.Err.Error(), "the engine is locked") {
-		return "or unset TEMPORAL_ADDRESS and name its runs directory with --runs-dir"
-	}
 	if _, denied := errors.AsType[*serviceerror.PermissionDenied](e.Err); denied {
 		return "check the API key and the certificates of the Temporal client configuration"
 	}
 	switch {
-	case e.Source == NamedFile:
-		return "set both anew by `eval \"$(starter env)\"`, or unset " + EngineVariable + " for a server that has nothing to do with it"
 	case e.Source == OwnEngine:
 		return "see its log"
 	case e.Source == Configuration:
-		return "check TEMPORAL_ADDRESS and the profile, or start that server"
+		return "check TEMPORAL_ADDRESS and the profile, set both anew by `eval \"$(starter env)\"`, or start that server"
 	case errors.Is(e.Err, engine.ErrNotOurs):
 		return "run `starter up` with a --runs-dir of your own, or set TEMPORAL_ADDRESS"
 	case errors.Is(e.Err, engine.ErrNotHere):
 		return "run `starter up` with the same runs directory"
-	case errors.Is(e.Err, errNoToken):
-		return "stop it and run `starter up` with the same runs directory"
+	case errors.Is(e.Err, errOlder):
+		return "stop it, by `starter stop`, and run `starter up` with the same runs directory"
 	case e.metStranger():
 		return "the engine that wrote it has ended: run `starter up --port 0` with the same runs directory"
 	case e.Source == EngineFile && e.Silent():

@@ -69,7 +69,7 @@ func StartEngine(t testing.TB, log *slog.Logger) *Engine {
 // dial returns a client of a new engine, whose search attributes it registers.
 func dial(ctx context.Context, e *engine.Engine, log *slog.Logger) (client.Client, error) {
 	c, err := temporalclient.Dial(ctx, temporalclient.Options{
-		Engine: e.Address, Token: e.Token, Identity: Identity, Timeout: time.Minute, Logger: log,
+		Engine: e.Address, Key: e.Key, Identity: Identity, Timeout: time.Minute, Logger: log,
 	})
 	if err == nil {
 		err = temporalclient.EnsureSearchAttributes(ctx, c, client.DefaultNamespace)

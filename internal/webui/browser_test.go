@@ -151,7 +151,7 @@ func (b *browser) open(url string) {
 func (b *browser) enter(s *fixture) {
 	b.t.Helper()
 	const page = "/namespaces/default/workflows"
-	b.open(s.engine.Login(page))
+	b.open(s.login(page))
 	b.awaitAddress(s.ui + page)
 }
 

@@ -13,10 +13,10 @@ func TestALoginLinkOpensTheWebUI(t *testing.T) {
 	mine, other := openBrowser(t, 1000, 800), openBrowser(t, 1000, 800)
 	s := newFixture(t, greetGo)
 	const page = "/namespaces/default/workflows"
-	link := s.engine.Login(page)
+	link := s.login(page)
 
 	mine.open(s.ui + page)
-	mine.awaitText("This Web UI is locked")
+	mine.awaitText("This page is locked")
 	mine.keep("1-locked")
 	mine.open(link)
 	mine.awaitAddress(s.ui + page)
@@ -26,7 +26,7 @@ func TestALoginLinkOpensTheWebUI(t *testing.T) {
 	other.open(link)
 	other.awaitText("this link was used")
 	other.open(s.ui + page)
-	other.awaitText("This Web UI is locked")
+	other.awaitText("This page is locked")
 	// Who is in may use a link again.
 	mine.open("about:blank")
 	mine.open(link)
@@ -53,7 +53,7 @@ func TestAPageOfAnotherPortCannotUseASession(t *testing.T) {
 		t.Fatalf("its own page reads %s", got)
 	}
 	b.open(theirs.URL)
-	if !strings.Contains(stolen, "ratchet_session_") {
+	if !strings.Contains(stolen, "ratchet_review_") {
 		t.Errorf("the cookie did not come along, and the test shows nothing: %q", stolen)
 	}
 	if got := eval[string](b, read, namespaces); got != "nothing" {

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/gittest"
@@ -21,11 +22,11 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// fixture is an engine with its Web UI, a worker in this process, and a repository with one file, greet.go.
+// fixture is an engine, a review page that serves its Web UI, a worker in this process, and a repository with one file, greet.go.
 type fixture struct {
 	t      *testing.T
-	engine *engine.Engine
-	ui     string
+	ui     string // URL of the Web UI
+	page   *review.Server
 	client client.Client
 	runs   string // the runs directory
 	repo   string
@@ -47,16 +48,36 @@ func newFixture(t *testing.T, greet string, environ ...string) *fixture {
 			t.Log(err)
 		}
 	})
-	s.engine, s.ui = e, e.UI
-	s.client, err = temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address, Token: e.Token})
+	own := temporalclient.Options{Engine: e.Address, Key: e.Key, API: e.API}
+	s.client, err = temporalclient.Dial(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.client.Close)
 	s.runs = filepath.Join(dir, "runs")
+	s.servePage(own)
 	s.work(s.runs, environ...)
 	s.makeRepository(greet)
 	return s
+}
+
+// servePage serves the review page, and behind its login the Web UI.
+func (s *fixture) servePage(own temporalclient.Options) {
+	s.t.Helper()
+	target, err := temporalclient.Resolve(own)
+	if err == nil {
+		s.page, err = review.Start(review.Config{Address: "127.0.0.1:0", WebUI: target.WebUI()}, runs.New(s.client, temporalclient.TaskQueue), review.NewDisk(s.runs))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(s.page.Stop)
+	s.ui = s.page.URL + review.UIPath
+}
+
+// login returns a link that opens a page of the Web UI once.
+func (s *fixture) login(page string) string {
+	return s.page.Place().LoginOwner("kim", review.UIPath+page, time.Now())
 }
 
 func (s *fixture) work(runsDir string, environ ...string) {

@@ -9,8 +9,20 @@ async function redeem() {
   const to = new URL(slash < 0 ? '/' : given.slice(slash), location.origin);
   history.replaceState(null, '', '/login');
   const answer = await fetch('/login', {method: 'POST', body: code});
-  if (answer.ok && to.origin === location.origin) location.replace(to);
-  else document.getElementById('told').textContent = await answer.text();
+  if (answer.ok && to.origin === location.origin) {
+    chooseColumns();
+    location.replace(to);
+  } else document.getElementById('told').textContent = await answer.text();
 }
+
+// The Web UI's list of workflows has a column for each of these, unless this browser has chosen others.
+const columns = ['Status', 'RatchetTitle', 'RatchetStatus', 'Workflow ID', 'RatchetRepository', 'Start', 'End'];
+function chooseColumns() {
+  const key = 'namespace-workflow-table-columns'; // of Temporal's Web UI 2.x: an object of lists by namespace
+  try {
+    if (localStorage.getItem(key) === null) localStorage.setItem(key, JSON.stringify({default: columns.map((label) => ({label}))}));
+  } catch { /* a browser that keeps nothing shows the usual columns */ }
+}
+
 window.addEventListener('hashchange', redeem);
 redeem();

@@ -44,14 +44,11 @@ func dynamicConfig() dynamicconfig.StaticClient {
 		dynamicconfig.WorkflowPauseEnabled.Key():              true,
 		// The version check is the only call that would leave the machine.
 		dynamicconfig.EnableServerVersionCheck.Key(): false,
-		// A refused caller is told why.
-		dynamicconfig.ExposeAuthorizerErrors.Key(): true,
 	}
 }
 
-// serverConfig returns the configuration of the server. With the door locked, the server's own
-// services have a frontend of their own, which a client reaches with their certificate alone.
-func serverConfig(port int, db *config.SQL, open bool) *config.Config {
+// serverConfig returns the configuration of the server.
+func serverConfig(port int, db *config.SQL) *config.Config {
 	var c config.Config
 	c.Persistence = config.Persistence{
 		DefaultStore:     sqliteplugin.PluginName,
@@ -78,11 +75,7 @@ func serverConfig(port int, db *config.SQL, open bool) *config.Config {
 		string(primitives.MatchingService): service(freeport.MustGetFreePort()),
 		string(primitives.WorkerService):   service(freeport.MustGetFreePort()),
 	}
-	if open {
-		c.PublicClient.HostPort = addressOf(port)
-	} else {
-		c.Services[string(primitives.InternalFrontendService)] = service(freeport.MustGetFreePort())
-	}
+	c.PublicClient.HostPort = addressOf(port)
 	return &c
 }
 

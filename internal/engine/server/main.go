@@ -9,8 +9,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -18,13 +18,11 @@ import (
 	"time"
 )
 
-// report is the one line on standard output: Address, UI and PID, and Start of an engine that is
-// locked; or Error.
+// report is the one line on standard output: Address, API and PID, or Error.
 type report struct {
 	Address string `json:"address,omitempty"`
-	UI      string `json:"ui,omitempty"`
+	API     string `json:"api,omitempty"` // URL of the HTTP API and the Web UI
 	PID     int    `json:"pid,omitempty"`
-	Start   string `json:"start,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
@@ -34,7 +32,7 @@ type settings struct {
 	uiPort int
 	level  string
 	open   bool
-	token  string // from the environment: every user can see arguments
+	key    string
 }
 
 // stopTimeout bounds a graceful stop. The database survives a kill at any point, so nothing is lost after it.
@@ -45,9 +43,10 @@ func main() {
 	var s settings
 	flag.StringVar(&s.db, "db", "", "SQLite `file` that holds the state")
 	flag.IntVar(&s.port, "port", 0, "loopback port of the frontend; 0: a free one")
-	flag.IntVar(&s.uiPort, "ui-port", 0, "loopback port of the Web UI; 0: a free one")
+	flag.IntVar(&s.uiPort, "ui-port", 0, "loopback port of the HTTP API and the Web UI; 0: a free one")
+	flag.StringVar(&s.key, "key", "", "`file` with the certificate of the engine and its clients, and its key, in PEM")
 	flag.StringVar(&s.level, "log-level", "warn", "least `level` that is logged to standard error: debug, info, warn, error")
-	flag.BoolVar(&s.open, "open", false, "admit every caller: each user and program of this machine")
+	flag.BoolVar(&s.open, "open", false, "admit every caller of the frontend: each user and program of this machine")
 	showVersion := flag.Bool("version", false, "print the versions of this program and of Temporal's server, and end")
 	asJSON := flag.Bool("json", false, "with -version: print one JSON object")
 	flag.Parse()
@@ -58,8 +57,6 @@ func main() {
 		return
 	}
 	syscall.Umask(0o077) // histories are private to their owner
-	s.token = os.Getenv(tokenVariable)
-	_ = os.Unsetenv(tokenVariable)
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -84,26 +81,23 @@ func run(ctx context.Context, s settings, out *json.Encoder) error {
 	if err := checkRelease(); err != nil {
 		return err
 	}
-	if s.token == "" && !s.open {
-		return errors.New("no token in " + tokenVariable + ": starter up gives one, and --open needs none")
+	key, err := loadKey(s.key)
+	if err != nil {
+		return fmt.Errorf("key of the engine: %w", err)
 	}
 	db, err := openDatabase(ctx, s.db)
 	if err != nil {
 		return err
 	}
 	defer db.lock.Close()
-	srv, err := newServer(s, db.sql)
+	srv, err := newServer(s, key, db.sql)
 	if err != nil {
 		return err
 	}
 	if err := srv.start(ctx); err != nil {
 		return err
 	}
-	ready := report{Address: srv.address, UI: srv.ui.url(), PID: os.Getpid()}
-	if !s.open {
-		ready.Start = srv.door.start
-	}
-	if err := out.Encode(ready); err != nil {
+	if err := out.Encode(report{Address: srv.address, API: srv.ui.url(), PID: os.Getpid()}); err != nil {
 		return err
 	}
 	<-ctx.Done()

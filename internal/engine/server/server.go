@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,12 +30,12 @@ const loopback = "127.0.0.1"
 // engine is the server and the Web UI.
 type engine struct {
 	address  string
-	door     door
+	tls      *tls.Config // of a client of the frontend; nil: the engine is open
 	temporal temporal.Server
 	ui       *webUI
 }
 
-func newServer(s settings, db *config.SQL) (*engine, error) {
+func newServer(s settings, k key, db *config.SQL) (*engine, error) {
 	frontend, err := listen("frontend", "--port", s.port)
 	if err != nil {
 		return nil, err
@@ -47,29 +48,25 @@ func newServer(s settings, db *config.SQL) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := serverConfig(portOf(address), db, s.open)
-	door := newDoor(s.token, address, s.open)
-	locks, err := door.locks()
-	if err != nil {
-		return nil, fmt.Errorf("certificate of the server's services: %w", err)
-	}
-	srv, err := temporal.NewServer(append(locks,
+	cfg := serverConfig(portOf(address), db)
+	srv, err := temporal.NewServer(append(k.locks(s.open),
 		temporal.WithConfig(cfg),
 		temporal.ForServices(slices.Collect(maps.Keys(cfg.Services))),
 		temporal.WithStaticHosts(hosts(cfg)),
 		temporal.WithDynamicConfigClient(dynamicConfig()),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
-		temporal.WithLogger(calmLog{log.NewZapLogger(log.BuildZapLogger(log.Config{Level: s.level}))}),
+		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(log.Config{Level: s.level}))),
 	)...)
 	if err != nil {
 		// The rest of the error says which constructor called which.
 		return nil, fmt.Errorf("set up the server on database %s: %w", s.db, dig.RootCause(err))
 	}
-	ui, err := newWebUI(door, l)
-	if err != nil {
-		return nil, err
+	e := &engine{address: address, temporal: srv}
+	if !s.open {
+		e.tls = k.client()
 	}
-	return &engine{address: address, door: door, temporal: srv, ui: ui}, nil
+	e.ui, err = newWebUI(address, k, s.open, l)
+	return e, err
 }
 
 // listen opens a listener at a port of the loopback interface. Port 0 means a free one.
@@ -124,9 +121,9 @@ func (e *engine) start(ctx context.Context) error {
 
 func (e *engine) awaitNamespace(ctx context.Context) error {
 	c, err := client.DialContext(ctx, client.Options{
-		HostPort:        e.address,
-		Logger:          sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		HeadersProvider: bearerHeader(e.door.bearer()),
+		HostPort:          e.address,
+		Logger:            sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		ConnectionOptions: client.ConnectionOptions{TLS: e.tls},
 	})
 	if err != nil {
 		return err
@@ -138,12 +135,4 @@ func (e *engine) awaitNamespace(ctx context.Context) error {
 
 func (e *engine) stop() error {
 	return errors.Join(e.ui.close(), e.temporal.Stop())
-}
-
-// bearerHeader is the header of a client of ours.
-type bearerHeader string
-
-// GetHeaders returns the header.
-func (b bearerHeader) GetHeaders(context.Context) (map[string]string, error) {
-	return map[string]string{"authorization": string(b)}, nil
 }
