@@ -31,7 +31,7 @@ func TestOpencodeInTheBoxIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	adapter := acp.New(acp.Config{
-		Argv: []string{binary, "acp"}, Sandbox: child.Sandbox{Box: b, Network: []string{strings.TrimPrefix(model.URL, "http://")}},
+		Argv: []string{binary, "acp"}, Sandbox: child.Sandbox{Box: b},
 		Environ: []string{
 			"PATH=/usr/bin:/bin", "HOME=" + home, "OPENCODE_CONFIG=" + filepath.Join(home, "opencode.json"),
 			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",

@@ -55,23 +55,24 @@ func (a *adapter) findArgv(sandbox child.Sandbox, env []string) ([]string, error
 	return argv, nil
 }
 
-// clientNeeds returns what an agent needs in a box: what those that we know keep, and the
-// models whose keys it has. Other agents get what the operator
-// names.
+// clientNeeds returns what an agent needs in a box: what those that we know keep, and the models whose keys it has or that
+// its settings name. Other agents get what the operator names.
 func clientNeeds(argv, env []string, o agent.Options) child.Client {
 	values := child.ParseEnviron(env)
 	c := child.Client{Argv: argv, Env: env, Hosts: child.HostsOfKeys(values), Dir: o.Dir, Resume: o.Resume}
 	switch {
 	case names(argv, "opencode"):
 		c.AddOpencode(values)
-		c.Hosts = append(c.Hosts, "opencode.ai:443", "models.dev:443")
+		c.Hosts = append(append(c.Hosts, "opencode.ai:443", "models.dev:443"), child.OpencodeHosts(values)...)
 	case names(argv, "gemini"):
 		c.AddGemini(values)
 		c.Hosts = append(c.Hosts, "oauth2.googleapis.com:443", "cloudcode-pa.googleapis.com:443")
 	case names(argv, "codex-acp"):
 		c.AddCodex(values)
+		c.Hosts = append(c.Hosts, child.CodexHosts(values)...)
 	case names(argv, "claude-agent-acp"), names(argv, "claude-code-acp"):
 		c.AddClaude(values)
+		c.Hosts = append(c.Hosts, child.ClaudeHosts(values)...)
 	}
 	return c
 }

@@ -8,16 +8,24 @@ import (
 )
 
 // HostsOf returns the targets of the URLs that the variables hold, or the usual one if they hold none.
-// A URL that cannot be read stands for no target.
 func HostsOf(values map[string]string, usual string, variables ...string) []string {
-	var hosts []string
+	var urls []string
 	for _, name := range variables {
-		if target, err := allow.OfURL(values[name]); err == nil {
+		urls = append(urls, values[name])
+	}
+	if hosts := hostsOfURLs(urls...); hosts != nil {
+		return hosts
+	}
+	return []string{usual}
+}
+
+// hostsOfURLs returns the targets of URLs. A URL that cannot be read stands for no target.
+func hostsOfURLs(urls ...string) []string {
+	var hosts []string
+	for _, url := range urls {
+		if target, err := allow.OfURL(url); err == nil {
 			hosts = append(hosts, target.String())
 		}
-	}
-	if hosts == nil {
-		return []string{usual}
 	}
 	return hosts
 }

@@ -14,7 +14,6 @@ func clientNeeds(argv, env []string, o agent.Options) child.Client {
 	c := child.Client{Argv: argv, Env: env, Dir: o.Dir, Resume: o.Resume}
 	c.AddClaude(values)
 	c.Hosts = append(c.Hosts, loginHosts...)
-	c.Hosts = append(c.Hosts, child.HostsOf(values, "api.anthropic.com:443",
-		"ANTHROPIC_BASE_URL", "ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL", "ANTHROPIC_FOUNDRY_BASE_URL")...)
+	c.Hosts = append(c.Hosts, child.ClaudeHosts(values)...)
 	return c
 }

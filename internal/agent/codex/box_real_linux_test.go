@@ -26,7 +26,7 @@ func TestTheRealClientInTheBoxIsResumed(t *testing.T) {
 	}
 	model := fakemodel.Start(t)
 	c := realConfig(t, model)
-	c.Sandbox = child.Sandbox{Box: b, Network: []string{strings.TrimPrefix(model.URL, "http://")}}
+	c.Sandbox = child.Sandbox{Box: b}
 	o := agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
 	for _, text := range []string{"heliotrope", "and again"} {
 		s, err := codex.New(c).Start(t.Context(), o)

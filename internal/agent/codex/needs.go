@@ -14,6 +14,6 @@ func clientNeeds(argv, env []string, o agent.Options) child.Client {
 	c := child.Client{Argv: argv, Env: env, Dir: o.Dir}
 	c.AddCodex(values)
 	c.Hosts = append(c.Hosts, loginHosts...)
-	c.Hosts = append(c.Hosts, child.HostsOf(values, "api.openai.com:443", "OPENAI_BASE_URL")...)
+	c.Hosts = append(c.Hosts, child.CodexHosts(values)...)
 	return c
 }
