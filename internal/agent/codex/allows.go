@@ -41,11 +41,11 @@ const triedVersion = "0.169."
 // Capabilities implements agent.Watched.
 func (s *session) Capabilities() delivery.Capabilities {
 	s.mu.Lock()
-	tried := strings.HasPrefix(s.version, triedVersion)
+	tried, keeps := strings.HasPrefix(s.version, triedVersion), s.keepsAnswers
 	s.mu.Unlock()
 	return delivery.Capabilities{
 		ThreadStart: true, ThreadResume: true, TurnStart: true, CurrentStateSync: true, TurnCompleted: true, NegativeEnds: true,
-		Steer: delivery.SteerProof{SameTurn: true, Reconciles: true, Ordered: true, Smoke: tried, KeepsAnswers: true},
+		Steer: delivery.SteerProof{SameTurn: true, Reconciles: true, Ordered: true, Smoke: tried, KeepsAnswers: keeps},
 	}
 }
 

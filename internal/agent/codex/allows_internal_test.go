@@ -60,7 +60,7 @@ func TestASteerIsProvedForTheTriedVersionAlone(t *testing.T) {
 		`{}`:                      false,
 		`[]`:                      false,
 	} {
-		s := &session{version: versionOf(json.RawMessage(answer))}
+		s := &session{version: versionOf(json.RawMessage(answer)), keepsAnswers: true}
 		if c := s.Capabilities(); c.TurnSteer() != want || !c.Minimum() || c.Steer.Gate {
 			t.Errorf("%s: %+v", answer, c)
 		}

@@ -102,7 +102,7 @@ func (a *adapter) openSession(ctx context.Context, binary string, o agent.Option
 		return nil, err
 	}
 	o.Sandbox = sandboxOf(o) // the box holds what the mode has narrowed, too
-	argv := []string{binary, "app-server"}
+	argv := []string{binary, "app-server", "-c", keepAnswers}
 	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env, o), o)
 	if err != nil {
 		os.RemoveAll(scratch)

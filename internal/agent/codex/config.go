@@ -11,6 +11,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
+// keepAnswers is the setting of the process by which a steer waits for the answer under way, which it would otherwise cut
+// off and lose. Whether it holds is read back; see readConfig.
+const keepAnswers = "features.instant_interrupt=false"
+
 // threadConfig returns the settings that override the client's configuration
 // file, in the dotted form of its -c.
 func threadConfig(o agent.Options, env []string) object {
@@ -19,8 +23,6 @@ func threadConfig(o agent.Options, env []string) object {
 		"sandbox_workspace_write.network_access":    o.Network,
 		"sandbox_workspace_write.writable_roots":    append([]string{}, o.Dirs...), // and may read everywhere
 		"sandbox_workspace_write.exclude_slash_tmp": true,                          // the session has a TMPDIR of its own
-		// A steer waits for the answer under way, which it would otherwise cut off and lose.
-		"features.instant_interrupt": false,
 	}
 	if o.NoMemory {
 		c["memories.use_memories"] = false

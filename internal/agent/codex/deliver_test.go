@@ -208,18 +208,18 @@ func TestRefusalsOfADelivery(t *testing.T) {
 }
 
 // Otherwise a steer would cut off the answer under way, of which nothing would be left.
-func TestEveryThreadKeepsItsAnswersFromSteers(t *testing.T) {
-	for _, resume := range []string{"", thread} {
-		asked := make(chan frame, 1)
-		s, _ := start(t, serve(t, func(p *peer) {
-			asked <- p.greet()
-			p.rest()
-		}), func(o *agent.Options) { o.Resume = resume })
-		var params struct{ Config map[string]any }
-		if err := json.Unmarshal((<-asked).Params, &params); err != nil || params.Config["features.instant_interrupt"] != false {
-			t.Errorf("resume %q has %v, %v", resume, params.Config, err)
+func TestASteerIsProvedByTheConfigurationOfTheClient(t *testing.T) {
+	for _, users := range []bool{false, true} {
+		for _, cuts := range []bool{false, true} {
+			s, _ := start(t, serve(t, func(p *peer) {
+				p.cuts = cuts
+				p.greet()
+				p.rest()
+			}), func(o *agent.Options) { o.UserServers = users })
+			if got := watched(t, s).Capabilities().Steer.KeepsAnswers; got == cuts {
+				t.Errorf("with the user's servers %v, instant_interrupt %v: KeepsAnswers is %v", users, cuts, got)
+			}
 		}
-		watched(t, s)
 	}
 }
 

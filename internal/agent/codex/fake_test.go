@@ -29,7 +29,7 @@ const (
 // TestMain is also the client: this binary, called as the client is. The
 // app-server itself is played in the test, at the other end of a connection.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "app-server" {
+	if len(os.Args) > 1 && os.Args[1] == "app-server" {
 		syscall.Exit(relay()) // os.Exit would wait a second under the race detector
 	}
 	if len(os.Args) > 1 && os.Getenv(wireVariable) != "" {
@@ -103,6 +103,7 @@ type peer struct {
 	conn  net.Conn
 	lines *bufio.Reader
 	early []frame // frames that came before the one that was waited for
+	cuts  bool    // a steer cuts off the answer under way
 
 	writing sync.Mutex
 }
@@ -163,7 +164,7 @@ func (p *peer) receive() (f frame, ok bool) {
 		p.Errorf("the adapter wrote %q: %v", line, err)
 	}
 	if f.Method == "config/read" {
-		p.answer(f, `{"config":{"model":"m","mcp_servers":{"the.users":{"command":"x","enabled":true}}}}`)
+		p.answer(f, `{"config":{"model":"m","mcp_servers":{"the.users":{"command":"x","enabled":true}},"features":{"instant_interrupt":`+fmt.Sprint(p.cuts)+`}}}`)
 		return p.receive()
 	}
 	return f, true

@@ -5,15 +5,23 @@ import (
 	"encoding/json"
 )
 
-// disableUserServers turns off the MCP servers of the user's own configuration.
-// It names each server, because an empty table changes nothing in the client
-// (0.169.0). It also turns off apps and plugins, which bring servers along.
-// Servers that config names stay.
-func (w *conn) disableUserServers(ctx context.Context, config object) error {
+// userConfig is what the client says of its configuration: the user's, with the settings of the process.
+type userConfig struct {
+	Servers  map[string]json.RawMessage `json:"mcp_servers"`
+	Features struct {
+		InstantInterrupt *bool `json:"instant_interrupt"`
+	} `json:"features"`
+}
+
+// keepsAnswers reports whether a steer waits for the answer under way; see keepAnswers.
+func (c userConfig) keepsAnswers() bool {
+	return c.Features.InstantInterrupt != nil && !*c.Features.InstantInterrupt
+}
+
+// readConfig asks the client for its configuration.
+func (w *conn) readConfig(ctx context.Context) (userConfig, error) {
 	var read struct {
-		Config struct {
-			Servers map[string]json.RawMessage `json:"mcp_servers"`
-		} `json:"config"`
+		Config userConfig `json:"config"`
 	}
 	// Without a directory, the answer is the user's configuration and not a project's.
 	err := w.callServer(ctx, "config/read", object{}, func(result json.RawMessage) error {
@@ -22,15 +30,19 @@ func (w *conn) disableUserServers(ctx context.Context, config object) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
+	return read.Config, err
+}
+
+// disableServers turns off the MCP servers of the user's own configuration.
+// It names each server, because an empty table changes nothing in the client
+// (0.169.0). It also turns off apps and plugins, which bring servers along.
+// Servers that config names stay.
+func (c userConfig) disableServers(config object) {
 	servers := config["mcp_servers"].(object)
-	for name := range read.Config.Servers {
+	for name := range c.Servers {
 		if servers[name] == nil {
 			servers[name] = object{"enabled": false}
 		}
 	}
 	config["features.apps"], config["features.plugins"] = false, false
-	return nil
 }

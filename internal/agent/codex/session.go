@@ -31,19 +31,20 @@ type session struct {
 	over     chan struct{} // closed after the last event
 	stopping sync.Once
 
-	mu          sync.Mutex
-	version     string        // of the client
-	model       string        // of the thread, as it was opened
-	thread      string        // id of the thread; empty until the client has named it
-	earlyEvents []agent.Event // events from before that
-	running     runningTurn
-	view        threadView
-	turn        *turn    // our turn; nil between turns
-	unmatched   wireTurn // the last turn that ended and was not known as ours
-	calls       openCalls
-	approvals   approvals
-	total       threadTotal
-	limits      limits
+	mu           sync.Mutex
+	version      string        // of the client
+	keepsAnswers bool          // the client says so of its configuration
+	model        string        // of the thread, as it was opened
+	thread       string        // id of the thread; empty until the client has named it
+	earlyEvents  []agent.Event // events from before that
+	running      runningTurn
+	view         threadView
+	turn         *turn    // our turn; nil between turns
+	unmatched    wireTurn // the last turn that ended and was not known as ours
+	calls        openCalls
+	approvals    approvals
+	total        threadTotal
+	limits       limits
 }
 
 func newSession(c *child.Child, scratch string) *session {

@@ -142,17 +142,19 @@ func (s *session) openThread(ctx context.Context, o agent.Options, env []string)
 	if err != nil {
 		return err
 	}
+	config, err := s.conn.readConfig(ctx)
+	if err != nil {
+		return err
+	}
 	if !o.UserServers {
-		if err := s.conn.disableUserServers(ctx, params.Config); err != nil {
-			return err
-		}
+		config.disableServers(params.Config)
 	}
 	method := "thread/start"
 	if o.Resume != "" {
 		method = "thread/resume"
 	}
 	s.mu.Lock()
-	s.version = version
+	s.version, s.keepsAnswers = version, config.keepsAnswers()
 	s.mu.Unlock()
 	return s.conn.callServer(ctx, method, params, func(result json.RawMessage) error { return s.adoptThread(o, result) })
 }
