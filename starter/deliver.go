@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -60,6 +61,7 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 				state = "closed as " + story.OneLine(strings.TrimSuffix(string(given.Close)+": "+given.Note, ": "), 200)
 			}
 			c.printf("batch %s is %s; %d open: see `%s`\n", given.Batch, state, given.Waiting, c.hintCommand("deliveries %s", session))
+			c.warnNotDelivered(ctx, d, session)
 			return nil
 		})
 	})
@@ -144,8 +146,20 @@ func (c *cli) findTold(ctx context.Context, in *run.Input) error {
 	return c.onDeliveries(ctx, in.Tell, func(d deliveries.Client, session string) error {
 		in.Tell = session
 		_, err := d.View(ctx, session)
+		if err == nil {
+			c.warnNotDelivered(ctx, d, session)
+		}
 		return err
 	})
+}
+
+// warnNotDelivered prints a line if the agent of the session takes no deliveries. A session that does not answer is no
+// reason to say so.
+func (c *cli) warnNotDelivered(ctx context.Context, d deliveries.Client, name string) {
+	s, err := c.sessionsOf(d.Temporal).State(ctx, session.ID(name))
+	if err == nil && !s.Input.Kind().TakesDeliveries() {
+		fmt.Fprintf(c.err, "starter: the agent of session %s is %s, which takes no deliveries; claude, codex and pi do\n", name, s.Input.Kind())
+	}
 }
 
 func (c *cli) deliveryCommand() *cobra.Command {

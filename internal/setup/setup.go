@@ -30,6 +30,10 @@ const (
 // others have no place for it.
 func (k Kind) TellsReason() bool { return k == Claude || k == Pi }
 
+// TakesDeliveries reports whether sessions with agents of the kind can take deliveries. The others can prove nothing of
+// what their threads do.
+func (k Kind) TakesDeliveries() bool { return k == Claude || k == Codex || k == Pi }
+
 var kinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi, Anthropic, OpenAI, Command}
 
 // Options are what a caller may choose for the sessions of an agent, besides its model, the place of its
