@@ -31,6 +31,22 @@ func (s *Snapshot) Denied(now time.Time, batch string, r Reason) Line {
 	}
 }
 
+// ClosedLine returns the line about a batch that a person closes. The contract has no such decision, and the event holds
+// all of it, so the line is in no ledger.
+func (s *Snapshot) ClosedLine(at time.Time, c Closed) Line {
+	reason := string(c.Reason)
+	if c.By != "" {
+		reason += " by " + c.By
+	}
+	if c.Note != "" {
+		reason += ": " + c.Note
+	}
+	return Line{
+		TS: at.UTC(), Decision: "closed", Thread: s.Thread, Batch: c.Batch, Session: s.Session.ID, Epoch: s.Session.Epoch,
+		Policy: s.policy(), Reason: reason,
+	}
+}
+
 func (s *Snapshot) policy() Mode {
 	if s.Mode == TrustedAll {
 		return TrustedAll

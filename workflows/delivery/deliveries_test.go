@@ -520,6 +520,7 @@ func TestUpdatesThatAreRefusedLeaveNothing(t *testing.T) {
 		rows["batch_invalid: batch b-4 has"] = p.update(flow.EnqueueUpdate, wide)
 		rows["batch_known"] = p.update(flow.EnqueueUpdate, other)
 		rows["batch_not_open"] = p.update(flow.CloseUpdate, flow.Closing{Batch: "b-9", Reason: delivery.Confirmed})
+		rows["nothing of batch b-1 was sent: close it with --cancelled"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed})
 		rows["note_too_long"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed, Note: strings.Repeat("x", 3000)})
 		rows["note_too_long: at most"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed, Note: strings.Repeat("<", 1000)})
 		rows[`is not to be closed as "delivered"`] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Delivered})

@@ -179,6 +179,9 @@ func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
 	if _, err := d.fold.Clone().Apply(d.fold.Event(workflow.Now(ctx), closing)); err != nil {
 		return refuseUpdate(StateError, fmt.Errorf("batch_not_open: %w", err))
 	}
+	if e := d.fold.Known(closing.Batch); closing.Reason == delivery.Confirmed && e != nil && e.Generation == 0 {
+		return refuseUpdate(StateError, fmt.Errorf("batch_not_open: nothing of batch %s was sent: close it with --cancelled", closing.Batch))
+	}
 	return nil
 }
 

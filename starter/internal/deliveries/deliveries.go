@@ -115,7 +115,8 @@ func explainError(session string, err error) error {
 	return told
 }
 
-// Recorded returns the deliveries of a session by its ledger alone, and what the audit tells. It needs no engine.
+// Recorded returns the deliveries of a session by its ledger alone, and what the audit tells, with the closes by people. It
+// needs no engine.
 func Recorded(store ledger.Store, session string) (v deliveryflow.View, audit []delivery.Line, err error) {
 	entries, err := store.Read(session)
 	if err != nil {
@@ -126,6 +127,9 @@ func Recorded(store ledger.Store, session string) (v deliveryflow.View, audit []
 		audit = append(audit, e.Audit...)
 		if e.Event == nil {
 			continue
+		}
+		if c, ok := e.Event.Payload.(delivery.Closed); ok {
+			audit = append(audit, v.Fold.ClosedLine(e.Event.TS, c))
 		}
 		if _, err := v.Fold.Apply(*e.Event); err != nil {
 			return v, audit, fmt.Errorf("the ledger of session %s does not fold: entry %d: %w", session, e.N, err)

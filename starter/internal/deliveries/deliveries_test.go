@@ -2,6 +2,7 @@ package deliveries_test
 
 import (
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -9,6 +10,7 @@ import (
 
 	activities "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
@@ -53,5 +55,28 @@ func TestABatchThatHasEndedIsNotSaidToBeQueued(t *testing.T) {
 	}
 	if g := give(); g.Batch != "b-1" || g.Waiting != 0 || g.Close != delivery.Cancelled || g.Note != "not needed" {
 		t.Errorf("given again %+v", g)
+	}
+}
+
+func TestAPersonsCloseIsInTheAudit(t *testing.T) {
+	store, fold, at := ledger.In(t.TempDir()), new(delivery.Snapshot), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	batch := delivery.Batch{ID: "b-1", Thread: "t-1", Jobs: []delivery.Job{{ID: "j", State: delivery.JobReady}}}
+	for n, p := range []delivery.Payload{
+		delivery.Opened{Thread: "t-1"}, delivery.Enqueued{Batch: batch}, delivery.Closed{Batch: "b-1", Reason: delivery.Unconfirmed, By: "ann", Note: "not there"},
+	} {
+		e := fold.Event(at, p)
+		if _, err := fold.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Record(t.Context(), session, []ledger.Entry{{N: n + 1, Event: &e}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, audit, err := deliveries.Recorded(store, session)
+	if err != nil || len(audit) != 1 {
+		t.Fatalf("got %+v, %v, want one line", audit, err)
+	}
+	if l := audit[0]; l.Decision != "closed" || l.Batch != "b-1" || l.Reason != "operator_closed_unconfirmed by ann: not there" || !l.TS.Equal(at) {
+		t.Errorf("got %+v", l)
 	}
 }
