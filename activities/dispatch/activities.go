@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -151,10 +152,12 @@ func (d *Activities) Lock(ctx context.Context, c Lock) (LockResult, error) {
 	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok {
 		return LockResult{Diagnostic: report.Summary(taken.Error())}, nil
 	}
-	if err == nil {
-		d.held.addLock(c, run)
+	if err != nil {
+		return LockResult{}, err
 	}
-	return LockResult{OK: err == nil}, err
+	d.held.addLock(c, run)
+	path, err := d.locks.Path(c.Target)
+	return LockResult{OK: true, Diagnostic: report.Summary(fmt.Sprintf("process %d took the lock %s", os.Getpid(), path))}, err
 }
 
 // Unlock releases the lock if the nonce holds it. A second call is a no-op.

@@ -36,7 +36,7 @@ type Lock struct {
 	Nonce  string            `json:"nonce"`
 }
 
-// LockResult reports whether the lock was taken, or who has it.
+// LockResult reports whether the lock was taken. Diagnostic names the lock and who has it.
 type LockResult struct {
 	OK         bool   `json:"ok"`
 	Diagnostic string `json:"diagnostic,omitempty"`

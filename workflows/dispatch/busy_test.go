@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -28,6 +29,9 @@ func TestDispatchesWaitForEachOtherAWhile(t *testing.T) {
 		if got, ok := d.dispatchResult(id); !ok || got.Receipt.Reason() != want || got.Receipt.Observed() == "" != (want != "") || got.Diagnostic == "" != (want == "") {
 			t.Errorf("%s: %+v", id, got)
 		}
+	}
+	if got, _ := d.dispatchResult("l-2"); got.Diagnostic != "another dispatch is under way: process 7 took the lock" {
+		t.Errorf("l-2: got the diagnostic %q, want the holder of the lock", got.Diagnostic)
 	}
 }
 
@@ -62,7 +66,7 @@ func TestASessionThatIsOwnedIsLocked(t *testing.T) {
 				t.Errorf("the first: %+v", got)
 			}
 			for i := range 7 {
-				if got, _ := d.dispatchResult(fmt.Sprint("l-", i+2)); got.Receipt.Reason() != dispatch.TargetLocked || got.Receipt.Observed() != "" {
+				if got, _ := d.dispatchResult(fmt.Sprint("l-", i+2)); got.Receipt.Reason() != dispatch.TargetLocked || got.Receipt.Observed() != "" || !strings.Contains(got.Diagnostic, "process 7 took the lock") {
 					t.Errorf("the next: %+v", got)
 				}
 			}

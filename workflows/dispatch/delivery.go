@@ -39,12 +39,14 @@ func (v *delivery) unlockSection() {
 
 func (v *delivery) run(ctx workflow.Context) (dispatch.Result, error) {
 	var lock activities.LockResult
+	v.holder = ""
 	if err := workflow.ExecuteActivity(quickActivity(ctx, "Lock the target"), acts.Lock, v.lock).Get(ctx, &lock); err != nil {
 		return dispatch.Result{}, v.releaseAfterError(ctx, err)
 	}
 	if !lock.OK {
 		return rejectDispatch(dispatch.TargetLocked, "", lock.Diagnostic)
 	}
+	v.holder = lock.Diagnostic
 	receipt, why, err := v.decideReceipt(ctx)
 	if err != nil {
 		return dispatch.Result{}, v.releaseAfterError(ctx, err)

@@ -154,7 +154,7 @@ func (w *fakeActivities) Lock(_ context.Context, c activities.Lock) (activities.
 		return activities.LockResult{Diagnostic: "process 7 has it"}, err
 	}
 	w.holder = c.Nonce // also when nobody hears of it
-	return activities.LockResult{OK: true}, err
+	return activities.LockResult{OK: true, Diagnostic: "process 7 took the lock"}, err
 }
 
 func (w *fakeActivities) Unlock(_ context.Context, c activities.Lock) error {

@@ -101,7 +101,8 @@ type target struct {
 	idle       time.Duration
 	section    workflow.Mutex // held from the lock of a dispatch to its release
 	open       []dispatch.Ongoing
-	ownedTurns int // number of owned turns whose agent may run
+	ownedTurns int    // number of owned turns whose agent may run
+	holder     string // names the last lock that was taken and the process that took it
 	done       []dispatch.Ended
 	log        log.Logger
 }
@@ -207,7 +208,7 @@ func (d *target) serveMessage(ctx workflow.Context, l dispatch.Message) (dispatc
 		return dispatch.Result{}, err
 	}
 	if busy != "" {
-		return rejectDispatch(dispatch.TargetLocked, "", busy)
+		return rejectDispatch(dispatch.TargetLocked, "", strings.TrimSuffix(busy+": "+d.holder, ": "))
 	}
 	v := &delivery{target: d, message: l, to: to, lock: activities.Lock{Target: d.id, Nonce: lockNonce(ctx, l)}, inSection: true}
 	defer v.unlockSection()
