@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -64,6 +65,9 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	}
 	defer lock.Unlock()
 	if r, err := findAnswer(dir, c); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = logKept(dir, c, r)
+		}
 		return r, err
 	}
 	if err := inTime(ctx, c.Timeout); err != nil {
@@ -205,10 +209,28 @@ func (a *Activities) keepAnswer(dir *rundir.Dir, c Call, text []byte, resp provi
 	if err := settlePaid(dir, c); err != nil {
 		return reply{}, err
 	}
-	return r, dir.Log("provider-"+string(c.Phase), rundir.Info, "answered", map[string]any{
-		"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "bytes": len(text),
-		"finishReason": r.finish, "durationMs": resp.DurationMs, "usage": r.usage,
+	return r, logAnswer(dir, c, r, map[string]any{"durationMs": resp.DurationMs})
+}
+
+// logAnswer adds the line about an answer to the log.
+func logAnswer(dir *rundir.Dir, c Call, r reply, fields map[string]any) error {
+	maps.Copy(fields, map[string]any{
+		"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "bytes": len(r.text),
+		"finishReason": r.finish, "usage": r.usage, answerField: r.raw.Name,
 	})
+	return dir.Log("provider-"+string(c.Phase), rundir.Info, "answered", fields)
+}
+
+// answerField holds the name of the artifact, by which the line about an answer is found.
+const answerField = "answer"
+
+// logKept adds the line about an answer that an earlier attempt has kept, unless the log has it: that attempt may have
+// died in between.
+func logKept(dir *rundir.Dir, c Call, r reply) error {
+	if dir.Logged("provider-"+string(c.Phase), fmt.Sprintf("%q:%q", answerField, r.raw.Name)) {
+		return nil
+	}
+	return logAnswer(dir, c, r, map[string]any{"kept": true})
 }
 
 // usageOf returns the usage of a response, with the total filled in.

@@ -44,6 +44,27 @@ func TestAnAnswerIsPaidOnce(t *testing.T) {
 	}
 }
 
+// A worker can die between an answer and its line in the log.
+func TestAnAnswerThatWasKeptIsLoggedOnce(t *testing.T) {
+	s := newFixture(t)
+	s.provider.says(patching(appending))
+	c := s.call(run.Execute)
+	log := filepath.Join(s.runs.Run(c.RunID).Path(), "logs", "provider-execute.log")
+	for _, lost := range []bool{false, true, false} {
+		if lost {
+			check(t, os.Remove(log))
+		}
+		for range 2 {
+			must[activities.ProposeResult](s, s.acts.Propose, c)
+		}
+		b, err := os.ReadFile(log)
+		check(t, err)
+		if got := strings.Count(string(b), " answered {"); got != 1 {
+			t.Errorf("the log, lost before %v, has %d lines about the answer, want 1:\n%s", lost, got, b)
+		}
+	}
+}
+
 func TestAttemptsAtOnceTakeTurns(t *testing.T) {
 	s := newFixture(t)
 	c := s.call(run.Plan)

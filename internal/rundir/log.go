@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +31,28 @@ func (d *Dir) Log(name, level, msg string, fields any) error {
 	}
 	defer root.Close()
 	return logLine(root, name, time.Now(), level, msg, fields)
+}
+
+// Logged reports whether a line of logs/<name>.log has the text. A log that cannot be read has none.
+func (d *Dir) Logged(name, text string) bool {
+	root, err := d.openRoot()
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	f, err := root.OpenFile(path.Join("logs", name+".log"), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return true
+		}
+	}
+	return false
 }
 
 func logLine(root *os.Root, name string, at time.Time, level, msg string, fields any) error {
