@@ -86,6 +86,49 @@ type recordNote struct {
 	Foreign []string `json:"foreign,omitempty"`
 	// Ahead is the number of events that the record knows and the workflow does not.
 	Ahead int `json:"ahead,omitempty"`
+
+	next string // what follows from Ahead
+}
+
+// recordedEnd returns the snapshot of the record of a run that is over; nil if there is none, or the record has not ended.
+func (c *cli) recordedEnd(id run.ID) *run.Snapshot {
+	if s := c.recordedSnapshot(id); s != nil && s.State.Status.Terminal() {
+		return s
+	}
+	return nil
+}
+
+// recordedSnapshot returns the snapshot of a run's record, or nil.
+func (c *cli) recordedSnapshot(id run.ID) *run.Snapshot {
+	dir, err := c.openRecord(id)
+	if err != nil {
+		return nil
+	}
+	s, err := dir.Rebuild()
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// takeRecorded takes from the record what the workflow has forgotten: branch, commits and usage, and how the run ended if
+// both are over.
+func (c *cli) takeRecorded(st *standingOf) {
+	s := c.recordedSnapshot(st.RunID)
+	if s == nil {
+		return
+	}
+	facts := rundir.FactsOf(s)
+	st.Facts.Branch, st.Facts.Standing = facts.Branch, facts.Standing
+	switch {
+	case !st.Status.Terminal():
+		st.Record.next = "branch and commits are the record's; the run asks before it continues"
+	case s.State.Status.Terminal():
+		st.State = s.State
+		st.Record.next = "branch, commits and end are the record's"
+	default:
+		st.Record.next = "continue from it with `" + c.hintCommand("resume %s", st.RunID) + "`"
+	}
 }
 
 // seqOn returns the number of the last event of a run's record on this host. It returns zero
@@ -135,7 +178,7 @@ func (n *recordNote) lines() (list []string) {
 		list = append(list, "others wrote into events.ndjson; what the worker set aside is in "+strings.Join(n.Foreign, ", "))
 	}
 	if n.Ahead > 0 {
-		list = append(list, fmt.Sprintf("it knows %s that the workflow does not, as after a database was put back: the run asks before it goes on", display.Count(n.Ahead, "event", "events")))
+		list = append(list, fmt.Sprintf("it knows %s that the workflow does not, as after a database was put back: %s", display.Count(n.Ahead, "event", "events"), n.next))
 	}
 	return list
 }

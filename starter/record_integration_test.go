@@ -159,8 +159,8 @@ func testForgery(b bench) {
 // Finding B7.
 func testPutBack(b bench, id string) {
 	before := b.onDisk(id)
-	if got := b.expect(0, "status", id).out; !strings.Contains(got, "events that the workflow does not") {
-		b.Errorf("status does not tell:\n%s", got)
+	if got := b.expect(0, "status", id).out; !strings.Contains(got, "events that the workflow does not") || !strings.Contains(got, "2 commits") {
+		b.Errorf("status does not tell what the record knows:\n%s", got)
 	}
 	b.expect(0, "approve", id)
 	b.await(id, run.AwaitingInput)
@@ -169,7 +169,7 @@ func testPutBack(b bench, id string) {
 		b.Fatalf("asked %+v", q)
 	}
 	b.expect(0, "cancel", id)
-	eventually.Holds(b.T, "the run is canceled", func() bool { return b.status(id).Status == run.Canceled })
+	b.await(id, run.Completed) // as the record has it, whatever the workflow knows
 	if after := b.onDisk(id); len(after) != len(before) {
 		b.Errorf("%d events, were %d", len(after), len(before))
 	}

@@ -54,7 +54,16 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 		return st, err
 	}
 	recorded := c.seqOn(r.id)
-	if st.State, err = r.State(ctx, r.id); errors.Is(err, runs.ErrNoWorker) {
+	if st.State, err = r.State(ctx, r.id); err == nil {
+		st.Facts, err = r.Facts(ctx, r.id)
+	}
+	if errors.Is(err, runs.ErrNoWorker) && !e.Open {
+		if s := c.recordedEnd(r.id); s != nil {
+			fmt.Fprintf(c.err, "starter: no worker answers: this is what the record of run %s says\n", r.id)
+			return standingOf{State: s.State, Facts: rundir.FactsOf(s)}, nil
+		}
+	}
+	if errors.Is(err, runs.ErrNoWorker) {
 		return st, fmt.Errorf("run %s is %s as last heard; %w", r.id, e.Status, runs.ErrNoWorker)
 	}
 	if err != nil {
@@ -62,9 +71,6 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 	}
 	if !e.Open && !st.Status.Terminal() {
 		return st, c.outsideError(r, e.Outcome, st.Status)
-	}
-	if st.Facts, err = r.Facts(ctx, r.id); err != nil {
-		return st, err
 	}
 	if !st.Status.Terminal() {
 		p, err := r.Pending(ctx, r.id)
@@ -76,7 +82,9 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 		}
 	}
 	st.Activities = e.Activities
-	st.Record = c.noteOn(r.id, recorded, st.State)
+	if st.Record = c.noteOn(r.id, recorded, st.State); st.Record != nil && st.Record.Ahead > 0 {
+		c.takeRecorded(&st)
+	}
 	return st, nil
 }
 

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/captured"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// unserved is an engine that has one run, and no worker.
+type unserved struct {
+	client.Client
+	status enums.WorkflowExecutionStatus
+}
+
+func (e unserved) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
+		Execution: &common.WorkflowExecution{WorkflowId: "run-r1"}, Type: &common.WorkflowType{Name: "Run"}, Status: e.status,
+	}}, nil
+}
+
+func (unserved) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return nil, serviceerror.NewDeadlineExceeded("no poller")
+}
+
+func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
+	canceled, open := enums.WORKFLOW_EXECUTION_STATUS_CANCELED, enums.WORKFLOW_EXECUTION_STATUS_RUNNING
+	for name, row := range map[string]struct {
+		engine enums.WorkflowExecutionStatus
+		ends   bool // the record
+		want   string
+	}{
+		"over":                     {canceled, true, ""},
+		"over, and not the record": {canceled, false, "is canceled as last heard; no worker"},
+		"open":                     {open, true, "no worker"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := play()
+			if row.ends {
+				f.add(run.RunCanceled{})
+			}
+			var out, errs captured.Output
+			c := newCLI(console{out: &out, err: &errs, now: time.Now})
+			c.runsDir = t.TempDir()
+			var log strings.Builder
+			for _, e := range f.events {
+				b, err := json.Marshal(e)
+				must(t, err)
+				log.WriteString(string(b) + "\n")
+			}
+			write(t, filepath.Join(c.runsDir, "workflows", "r1", "events.ndjson"), log.String())
+			st, err := c.statusOf(t.Context(), found{runs.New(unserved{status: row.engine}, "queue"), "r1", ""})
+			if row.want != "" {
+				if err == nil || !strings.Contains(err.Error(), row.want) {
+					t.Errorf("got %v, want %q", err, row.want)
+				}
+				return
+			}
+			if err != nil || st.Status != run.Canceled || st.Facts.Goal != "g" || !strings.Contains(errs.String(), "no worker answers") {
+				t.Errorf("got %+v, %v, %q on standard error; want the state of the record", st, err, errs.String())
+			}
+		})
+	}
+}
