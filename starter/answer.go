@@ -56,7 +56,7 @@ answered with the new total, or with "stop". What an answer leads to stands in
 		},
 	}
 	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
-	cmd.Flags().StringVar(&r.By, "by", c.userName(), "`name` of who answers")
+	c.byFlag(cmd.Flags(), &r.By, "`name` of who answers")
 	return cmd
 }
 

@@ -65,7 +65,7 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&d.ApprovalID, "approval", "", "`id` of the approval; default: the pending one")
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the record keeps")
-	flags.StringVar(&d.By, "by", c.userName(), "`name` of who decides")
+	c.byFlag(flags, &d.By, "`name` of who decides")
 	return cmd
 }
 

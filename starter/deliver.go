@@ -199,7 +199,7 @@ person.`,
 	flags.BoolVar(&f.unconfirmed, "unconfirmed", false, "nobody knows, or it is not there")
 	flags.BoolVar(&f.cancelled, "cancelled", false, "nothing of it was sent, and nothing shall be")
 	flags.StringVar(&f.note, "note", "", "`text` for the audit")
-	flags.StringVar(&f.by, "by", c.userName(), "`name` of who says it")
+	c.byFlag(flags, &f.by, "`name` of who says it")
 	cmd.MarkFlagsMutuallyExclusive("confirmed", "unconfirmed", "cancelled")
 	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
 		if err := c.mayDecide(); err != nil {

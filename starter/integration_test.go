@@ -230,7 +230,7 @@ func testApprovals(b bench) {
 	b.expect(1, "approve", id, "--approval", first)
 	b.expect(0, "approve", id, "--by", "lee")
 	b.await(id, run.Completed)
-	if late := b.expect(1, "approve", id); !strings.Contains(late.err, "is over") || !strings.Contains(late.err, "was approved by lee, ") {
+	if late := b.expect(1, "approve", id); !strings.Contains(late.err, "is over") || !strings.Contains(late.err, "was approved by lee (user ") {
 		b.Errorf("a second yes: %s", late.err)
 	}
 	got := b.expect(0, "watch", id)
@@ -273,7 +273,7 @@ func testFinalRejection(b bench) {
 	b.await(id, run.AwaitingApproval)
 	b.expect(0, "reject", id, "--final", "--reason", "not this way", "--by", "ada")
 	b.await(id, run.Canceled)
-	if got := b.expect(exitCanceled, "watch", id); !strings.Contains(got.out, "rejected by ada: not this way") {
+	if got := b.expect(exitCanceled, "watch", id); !strings.Contains(got.out, "rejected by ada (user ") {
 		b.Errorf("story: %s", got.out)
 	}
 }

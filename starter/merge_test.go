@@ -64,7 +64,7 @@ func testMerge(b bench) {
 	if text := gitIn(b.T, b.repo, "show", "main:state.txt"); text != "good\n" || gitIn(b.T, b.repo, "status", "--porcelain") != "" {
 		b.Errorf("main has %q, and\n%s", text, gitIn(b.T, b.repo, "status", "--porcelain"))
 	}
-	if message := gitIn(b.T, b.repo, "log", "-1", "--format=%B"); !strings.Contains(message, "\nMerged-by: kim\nRatchet-Name: store#2\nRatchet-Run: "+id) {
+	if message := gitIn(b.T, b.repo, "log", "-1", "--format=%B"); !strings.Contains(message, "\nMerged-by: kim (user "+newCLI(console{}).userName()+")\nRatchet-Name: store#2\nRatchet-Run: "+id) {
 		b.Errorf("message:\n%s", message)
 	}
 	if branches := gitIn(b.T, b.repo, "for-each-ref", "refs/heads/ratchet/2-make-it-good"); branches != "" {

@@ -24,6 +24,6 @@ func (c *cli) noteCommand() *cobra.Command {
 			return c.printAccepted(f, "", "noted: the next prompt carries it, and an agent that takes notes into its turn is told now")
 		}),
 	}
-	cmd.Flags().StringVar(&n.By, "by", c.userName(), "`name` of who says it")
+	c.byFlag(cmd.Flags(), &n.By, "`name` of who says it")
 	return cmd
 }

@@ -62,7 +62,8 @@ func testRetry(b bench) {
 	testFromBase(b, id, next)
 	b.expect(0, "merge", next)
 	approved := gitIn(b.T, b.repo, "log", "--format=%(trailers:key=Approved-by,valueonly,separator=%x2C) %(trailers:key=Ratchet-Run,valueonly,separator=%x2C)")
-	if !strings.Contains(approved, "kim "+id) || !strings.Contains(approved, "lee "+next) {
+	user := " (user " + newCLI(console{}).userName() + ") "
+	if !strings.Contains(approved, "kim"+user+id) || !strings.Contains(approved, "lee"+user+next) {
 		b.Errorf("the log has\n%s", approved)
 	}
 	if gitIn(b.T, b.repo, "show", "main:state.txt") != "good\n" {

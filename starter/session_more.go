@@ -43,7 +43,7 @@ func (c *cli) sessionMessageCommand(use, update, verdict, short, long string) *c
 			return c.printTaken(s.id, "", verdict)
 		}),
 	}
-	cmd.Flags().StringVar(&by.By, "by", c.userName(), "`name` of who says it")
+	c.byFlag(cmd.Flags(), &by.By, "`name` of who says it")
 	return cmd
 }
 

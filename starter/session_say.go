@@ -56,7 +56,7 @@ an answer about a budget.`,
 	flags.StringVar(&m.Override.Mode, "mode", "", "`mode` for this message alone")
 	flags.BoolVar(&m.Fresh, "fresh", false, "begin a new session of the agent, which knows nothing of earlier messages")
 	flags.StringVar(&m.ID, "message-id", "", "`id` of the message: one that is said twice is said once; default: a new one")
-	flags.StringVar(&m.By, "by", c.userName(), "`name` of who says it")
+	c.byFlag(flags, &m.By, "`name` of who says it")
 	flags.BoolVar(&detach, "detach", false, "do not wait for the answer")
 	return cmd
 }
@@ -236,7 +236,7 @@ question about a used-up budget: the new total, or stop.`,
 	flags.BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well")
 	flags.BoolVar(&d.Final, "final", false, "of a rejection: end the turn")
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the agent is told")
-	flags.StringVar(&d.By, "by", c.userName(), "`name` of who decides")
+	c.byFlag(flags, &d.By, "`name` of who decides")
 	return cmd
 }
 

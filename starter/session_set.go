@@ -26,7 +26,7 @@ choice.`,
 	flags := cmd.Flags()
 	flags.StringVar(&model, "model", "", "`model` from the next turn on")
 	flags.StringVar(&mode, "mode", "", "`mode` from the next turn on, by the agent's own name; starter agents --json lists them")
-	flags.StringVar(&by, "by", c.userName(), "`name` of who says it")
+	c.byFlag(flags, &by, "`name` of who says it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var change setup.Change
 		if flags.Changed("model") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -219,6 +220,32 @@ func (c *cli) userName() string {
 		return u.Username
 	}
 	return cmp.Or(c.getenv("USER"), c.getenv("LOGNAME"), "uid-"+strconv.Itoa(os.Getuid()))
+}
+
+// byFlag adds the flag --by, which names who acts. The default is the user of this process. Another name is recorded with
+// that user beside it, because anyone can give any name.
+func (c *cli) byFlag(flags *pflag.FlagSet, by *string, usage string) {
+	*by = c.userName()
+	flags.Var(&byName{by, *by}, "by", usage)
+}
+
+// byName is the value of the flag --by.
+type byName struct {
+	name *string
+	user string
+}
+
+func (b *byName) String() string { return *b.name }
+
+func (*byName) Type() string { return "name" }
+
+// Set implements pflag.Value.
+func (b *byName) Set(name string) error {
+	*b.name = b.user
+	if name != "" && name != b.user {
+		*b.name = name + " (user " + b.user + ")"
+	}
+	return nil
 }
 
 // readableInput returns the input of a tool with a line for each member. It returns a patch
