@@ -24,3 +24,11 @@ func TestATextBeforeANameTakesItFromAgents(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesThatAreOneNameOnSomeSystems(t *testing.T) {
+	for _, pair := range [][2]string{{"README", "readme"}, {"caf\u00e9", "cafe\u0301"}, {"CAF\u00c9", "cafe\u0301"}} {
+		if foldCase(pair[0]) != foldCase(pair[1]) {
+			t.Errorf("%q and %q: got two names, want one", pair[0], pair[1])
+		}
+	}
+}

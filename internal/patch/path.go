@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
@@ -94,7 +96,8 @@ func checkPortable(part string) string {
 	return ""
 }
 
-// foldCase returns the same text for names that are one name where letter case does not count.
+// foldCase returns the same text for names that are one name where letter case does not count, nor the form in which a
+// letter is composed, as on macOS.
 func foldCase(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
@@ -102,5 +105,5 @@ func foldCase(name string) string {
 			least = min(least, f)
 		}
 		return least
-	}, name)
+	}, norm.NFD.String(name))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // run works without a supervisor here: it ends the process group. It does not end processes that
-// left the group, nor anything after our own death.
+// left the group, nor anything after our own death. The program has no terminal, and can put nothing into ours.
 func run(ctx context.Context, c Command, path string, stdin *os.File, inside *Enclosure) (Result, error) {
 	if inside != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: errors.New("there is no box on this system")}
@@ -31,7 +31,7 @@ func run(ctx context.Context, c Command, path string, stdin *os.File, inside *En
 		Env:         append([]string{}, c.Env...),
 		Stdout:      out.stdout,
 		Stderr:      out.stderr,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if stdin != nil {
 		cmd.Stdin = stdin

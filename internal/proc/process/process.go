@@ -5,7 +5,6 @@ package process
 import (
 	"errors"
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -65,13 +64,4 @@ func Space() string {
 		return ""
 	}
 	return space
-}
-
-// number returns the value of a field, zero when the field is not a number.
-func number(field string) int {
-	n, err := strconv.Atoi(strings.TrimSpace(field))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
 }

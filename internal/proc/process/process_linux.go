@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -22,7 +23,13 @@ func startKey(pid int) string {
 	return "linux:" + ticks
 }
 
-func parent(pid int) int { return number(stat(pid, parentField)) }
+func parent(pid int) int {
+	n, err := strconv.Atoi(stat(pid, parentField))
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 func zombie(pid int) bool { return stat(pid, stateField) == "Z" }
 
