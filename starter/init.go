@@ -26,6 +26,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
 // initFlags holds the flags of `init`.
@@ -56,6 +57,7 @@ type checkedOnce struct {
 	Status  check.Status `json:"status,omitempty"`
 	Millis  int64        `json:"durationMs,omitempty"`
 	Reason  string       `json:"reason,omitempty"`
+	Output  []string     `json:"output,omitempty"` // the last lines, unless it passed
 }
 
 func (c *cli) initCommand() *cobra.Command {
@@ -189,6 +191,9 @@ func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, 
 	}
 	for i, result := range report.Checks {
 		r.Checks[i].Status, r.Checks[i].Millis, r.Checks[i].Reason = result.Status, result.DurationMs, display.Line(result.Reason)
+		if result.Status != check.Pass {
+			r.Checks[i].Output = story.LastOutput(result)
+		}
 	}
 	return nil
 }
@@ -298,6 +303,9 @@ func (c *cli) printInit(r *initReport) error {
 		}
 		line := mark + " " + display.Line(once.outcome()) + " " + s.Dim("("+display.Line(once.Why)+")")
 		c.printf("%s\n", line)
+		for _, said := range once.Output {
+			c.printf("%s\n", s.Dim("    │ "+said))
+		}
 	}
 	if r.NotRun != "" {
 		c.printf("%s\n", s.Wait("the checks were not run: "+display.Line(r.NotRun)))

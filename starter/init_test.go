@@ -86,6 +86,17 @@ func TestInitTellsHowChecksEnd(t *testing.T) {
 	}
 }
 
+func TestInitShowsWhyACheckFails(t *testing.T) {
+	need.Sandbox(t)
+	code, out, complaint := initIn(t, repository(t), "--check", "seq 40; echo no such table >&2; exit 3", "--check", "echo fine")
+	if code != 0 || !strings.Contains(out, "    │ 40\n    │ no such table\n") {
+		t.Errorf("got %d: %s%s, want the last lines of the output", code, out, complaint)
+	}
+	if strings.Contains(out, "│ 1\n") || strings.Contains(out, "│ fine") {
+		t.Errorf("got %s, want the last lines of the failing check alone", out)
+	}
+}
+
 func TestInitReplacesNothingUnasked(t *testing.T) {
 	need.Sandbox(t)
 	dir, outside := makefile(t, "true"), filepath.Join(t.TempDir(), "users")

@@ -99,12 +99,20 @@ func (t *Teller) tellCheck(c check.Result, before bool) []string {
 		outcome += t.Style.Wait(", failed before, too")
 	}
 	lines := []string{t.markLine(t.Style.Bad("✗"), "%s  %s", command, outcome) + took}
+	for _, line := range LastOutput(c) {
+		lines = append(lines, t.Style.Dim("    │ "+line))
+	}
+	return lines
+}
+
+// LastOutput returns the last lines of a check's output, as far as they help a person who asks why it failed.
+func LastOutput(c check.Result) (lines []string) {
 	output := c.Head
 	if c.Tail != "" {
 		output = c.Tail
 	}
 	for _, line := range lastLines(output, failureLines) {
-		lines = append(lines, t.Style.Dim("    │ "+terminal.Clip(line, 160)))
+		lines = append(lines, terminal.Clip(line, 160))
 	}
 	return lines
 }
