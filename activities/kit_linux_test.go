@@ -60,6 +60,24 @@ func (s *fixture) agentRuns(id run.ID, p boxedShell) string {
 	return string(b)
 }
 
+// writeGoProject writes a module that depends on one of the user's cache.
+func (s *fixture) writeGoProject() {
+	s.t.Helper()
+	ours, err := os.ReadFile("../go.mod")
+	check(s.t, err)
+	line := ""
+	for l := range strings.Lines(string(ours)) {
+		if strings.Contains(l, "github.com/google/uuid ") {
+			line = strings.TrimSpace(l)
+		}
+	}
+	sums, err := os.ReadFile("../go.sum")
+	check(s.t, err)
+	s.write("go.mod", "module example.org/x\n\ngo 1.26\n\nrequire "+line+"\n")
+	s.write("go.sum", string(sums))
+	s.write("x_test.go", "package x\n\nimport (\n\t\"testing\"\n\n\t\"github.com/google/uuid\"\n)\n\nfunc TestX(t *testing.T) { t.Log(uuid.Nil) }\n")
+}
+
 // An agent in the box builds and tests a project that depends on a module of the user's cache, without a network. The
 // control is the same box without the kit. What one run writes into a cache no other run sees, and neither does the user.
 func TestAnAgentInTheBoxBuildsAndTests(t *testing.T) {
@@ -77,19 +95,7 @@ func TestAnAgentInTheBoxBuildsAndTests(t *testing.T) {
 		held = c.Sandbox
 		c.LookupEnv = func(name string) (string, bool) { v, ok := environ[name]; return v, ok }
 	})
-	uuid, err := os.ReadFile("../go.mod")
-	check(t, err)
-	line := ""
-	for l := range strings.Lines(string(uuid)) {
-		if strings.Contains(l, "github.com/google/uuid ") {
-			line = strings.TrimSpace(l)
-		}
-	}
-	sums, err := os.ReadFile("../go.sum")
-	check(t, err)
-	s.write("go.mod", "module example.org/x\n\ngo 1.26\n\nrequire "+line+"\n")
-	s.write("go.sum", string(sums))
-	s.write("x_test.go", "package x\n\nimport (\n\t\"testing\"\n\n\t\"github.com/google/uuid\"\n)\n\nfunc TestX(t *testing.T) { t.Log(uuid.Nil) }\n")
+	s.writeGoProject()
 	s.write("package.json", "{}")
 	s.git("add", ".")
 	s.git("commit", "-q", "-m", "a project")
