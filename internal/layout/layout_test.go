@@ -215,7 +215,7 @@ func TestOnlyTheHostWiresProvidersAndAgents(t *testing.T) {
 // starting are the packages that may start programs: package proc for all that
 // a run executes, the others for programs of ours, git and go. Package command
 // only looks for one.
-var starting = []string{"internal/proc", "internal/git", "internal/engine", "internal/proc/process", "internal/provider/command", "starter"}
+var starting = []string{"internal/proc", "internal/git", "internal/engine", "internal/proc/keeper", "internal/provider/command", "starter"}
 
 func TestProgramsOfRunsAreStartedInOnePlace(t *testing.T) {
 	for _, p := range packages(t) {

@@ -5,8 +5,8 @@
 // also ends daemons that left the session and the process group. There are two exceptions.
 // Processes that belong to another user and that we may not kill stay: [Result.Left] counts them. A
 // program may kill its own supervisor first ([ErrLost]): use a PID namespace against a hostile
-// program. On other systems Run ends only the program's process group. A descendant that leaves the
-// group stays, and nothing ends when we are killed.
+// program. On other systems Run ends only the program's process group, and package keeper ends it when
+// we are killed. A descendant that leaves the group stays.
 package proc
 
 import (

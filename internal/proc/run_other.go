@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/proc/keeper"
 )
 
-// run works without a supervisor here: it ends the process group. It does not end processes that
-// left the group, nor anything after our own death. The program has no terminal, and can put nothing into ours.
+// run works without a supervisor here: it ends the process group, and package keeper does so after our own death. Neither
+// ends processes that left the group. The program has no terminal, and can put nothing into ours.
 func run(ctx context.Context, c Command, path string, stdin *os.File, inside *Enclosure) (Result, error) {
 	if inside != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: errors.New("there is no box on this system")}
@@ -36,9 +38,21 @@ func run(ctx context.Context, c Command, path string, stdin *os.File, inside *En
 	if stdin != nil {
 		cmd.Stdin = stdin
 	}
+	keep, err := keeper.Start(kept(ctx), c.Grace)
+	if err != nil {
+		out.close()
+		return Result{}, &StartError{Program: c.Argv[0], Err: err}
+	}
+	defer keep.Release() // after the group has ended
 	if err := cmd.Start(); err != nil {
 		out.close()
 		return Result{}, &StartError{Program: c.Argv[0], Err: whyNot(err)}
+	}
+	if err := keep.Watch(cmd.Process.Pid); err != nil {
+		unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
+		cmd.Wait()
+		out.close()
+		return Result{}, &StartError{Program: c.Argv[0], Err: fmt.Errorf("keeper: %w", err)}
 	}
 	out.begin()
 	if c.Started != nil {
