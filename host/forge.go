@@ -52,10 +52,12 @@ func (c Config) openForges() (servers []forge.Server, err error) {
 	flags := slices.Clone(c.forges)
 	if !slices.ContainsFunc(flags, func(f forgeFlag) bool { return f.url == gitHubURL }) {
 		for _, name := range forgeVariables {
-			if value, _ := c.lookup(name); value != "" {
-				flags = append(flags, forgeFlag{forge.GitHub, gitHubURL, name})
-				break
+			value, _ := c.lookup(name)
+			if forge.CheckToken(value) != nil { // nobody has asked for it: it may be for something else
+				continue
 			}
+			flags = append(flags, forgeFlag{forge.GitHub, gitHubURL, name})
+			break
 		}
 	}
 	for _, f := range flags {

@@ -25,7 +25,7 @@ func TestAnAgentNamesNoProgramAsProvider(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
-	if _, err := r.Start(t.Context(), tools.Start{Goal: "Mend it", Repository: dir, Provider: "none"}); err == nil || !strings.Contains(err.Error(), "no such kind of provider") {
+	if _, err := r.Start(t.Context(), tools.Start{Goal: "Mend it", Repository: dir, Provider: "nobody"}); err == nil || !strings.Contains(err.Error(), "no such kind of provider") {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,9 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 		return err
 	}
 	plan, err := merge.Prepare(ctx, in)
+	if _, conflict := errors.AsType[*merge.ConflictError](err); conflict {
+		return fmt.Errorf("%s is not merged: %w, or let the agent do it again with `%s`", r.shownName(), err, c.hintCommand("retry %s --onto %s", r.shownName(), cmp.Or(f.into, "HEAD")))
+	}
 	if err != nil {
 		return fmt.Errorf("%s is not merged: %w", r.shownName(), err)
 	}

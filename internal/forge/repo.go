@@ -43,8 +43,17 @@ func (s Server) Check() error {
 		return fmt.Errorf("invalid URL of a server %q: want https://HOST", s.URL)
 	case u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())):
 		return fmt.Errorf("%s is not encrypted: want https (http is for loopback alone)", s.URL)
-	case !tokenPattern.MatchString(s.Token):
-		return fmt.Errorf("the token for %s is empty or malformed", s.URL)
+	}
+	if err := CheckToken(s.Token); err != nil {
+		return fmt.Errorf("%s: %w", s.URL, err)
+	}
+	return nil
+}
+
+// CheckToken returns an error for a text that is no token.
+func CheckToken(text string) error {
+	if !tokenPattern.MatchString(text) {
+		return errors.New("the token is empty or malformed")
 	}
 	return nil
 }
