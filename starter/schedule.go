@@ -55,6 +55,7 @@ func (c *cli) scheduleCommand() *cobra.Command {
 		Long: `Starts runs by a calendar, with Temporal's schedules. Each fire starts one run with
 the goal and the settings that were given at create, on the last commit of the base
 at that time. A fire that can start no run tells you by the channels of the worker.`,
+		Example: "  starter schedule create nightly 'Update the dependencies' --cron '0 3 * * 1-5' --provider claude\n  starter schedule list",
 	}
 	cmd.AddCommand(c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.schedulePause(), c.scheduleResume(), c.scheduleTrigger(), c.scheduleBackfill(), c.scheduleDelete())
 	return cmd

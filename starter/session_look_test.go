@@ -30,6 +30,15 @@ type looked struct {
 	update error // the answer to each update
 }
 
+// GetWorkflowHistory returns no events.
+func (*looked) GetWorkflowHistory(context.Context, string, string, bool, enums.HistoryEventFilterType) client.HistoryEventIterator {
+	return noEvents{}
+}
+
+type noEvents struct{ client.HistoryEventIterator }
+
+func (noEvents) HasNext() bool { return false }
+
 func (l *looked) UpdateWorkflow(context.Context, client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	return nil, l.update
 }

@@ -162,7 +162,7 @@ func TestAStandardClientIsAdmittedWithTheKey(t *testing.T) {
 		}
 		return err
 	}
-	refused(t, dialStandard(), "certificate required")
+	refused(t, dialStandard()) // by the server's alert, or by the end of the connection: whichever the client meets first
 	t.Setenv("TEMPORAL_TLS_CLIENT_CERT_PATH", e.Key.Path)
 	t.Setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", e.Key.Path)
 	if err := dialStandard(); err != nil {
