@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/gittest"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 const (

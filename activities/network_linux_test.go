@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // newGoProxy serves the module dep.example/dep, version v1.2.3, as a Go module proxy does.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // checkNext runs checks on a new commit of the run, with the change that a shell command makes to the last one.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // scriptedAgent is an agent in memory to which every message ends with a script.

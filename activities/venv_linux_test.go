@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // TestChecksSeeTheUsersVirtualEnvironment has a module that only a virtual environment in the user's checkout has,

@@ -26,7 +26,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/attempts"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // fakeEngine hears reports of failed attempts, and answers them in turn; the last

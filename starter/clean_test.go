@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/test/captured"
 )
 
 const cleanedRun run.ID = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77"

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/test/captured"
 )
 
 // preparedDemo is a demo whose sample is there. Its output is in shown.

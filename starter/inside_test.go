@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
-	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 )
 
 // attacked is a bench of a user without privileges, whose providers find the

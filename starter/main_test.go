@@ -14,9 +14,9 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 // result is what a command left.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 func (b bench) dirOf(id string) string { return filepath.Join(b.runsDir, "workflows", id) }

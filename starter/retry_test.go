@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // testRetry goes on from a run that has failed: with its commit, with what was said in it, and with other limits.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/captured"
-	"github.com/ratchet-dev/ratchet/internal/pty"
+	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/internal/test/pty"
 )
 
 // seat is a person who watches a program, at a terminal of theirs.

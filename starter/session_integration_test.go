@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/sessions"
-	"github.com/ratchet-dev/ratchet/internal/captured"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // talker is an ACP agent that tells its mode and what it was told. A message that waits leaves the file told beside

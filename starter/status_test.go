@@ -17,8 +17,8 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/captured"
 )
 
 // unserved is an engine that has one run, and no worker.

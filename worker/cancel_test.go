@@ -12,9 +12,9 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ratchet-dev/ratchet/internal/eventually"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // soon is far more than a cancellation takes on a busy machine, and far less than what is canceled here would last by

@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/api/enums/v1"
 
 	"github.com/ratchet-dev/ratchet/internal/delivery"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // BenchmarkRunToDelivery takes turns between the delivery of a run's end into an idle session, from the workflow task in

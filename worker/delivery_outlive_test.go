@@ -9,8 +9,8 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/internal/eventually"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // TestDeliveriesOutliveTheirWorkersAndEngine kills worker and engine at random moments and points while batches are

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // TestEngineKilled kills the engine, and workers too, while runs are in

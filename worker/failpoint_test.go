@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 var hit = regexp.MustCompile(`failpoint\.Hit\("([^"]+)"\)`)

@@ -9,9 +9,9 @@ import (
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/internal/forge"
-	"github.com/ratchet-dev/ratchet/internal/forge/forgetest"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	forgeflow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/check"
-	"github.com/ratchet-dev/ratchet/internal/need"
-	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 

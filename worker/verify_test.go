@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 

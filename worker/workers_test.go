@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // workerGroup is a number of worker processes: who dies is replaced at once.

@@ -7,8 +7,8 @@ import (
 
 	"go.temporal.io/api/history/v1"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 

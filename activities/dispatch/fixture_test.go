@@ -19,7 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/redact"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 const gid dispatch.GardenID = "20260612T093000-0a1b2c"

@@ -12,12 +12,12 @@ import (
 
 	activities "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/internal/forge"
-	"github.com/ratchet-dev/ratchet/internal/forge/forgetest"
-	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	flow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // newToolSitting returns a sitting in the turn of message m1, with the policy for tools. Its follower takes the calls of

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/host/review"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // hostileNames are names of files that would be markup, an address, or another name to a reader.

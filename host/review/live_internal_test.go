@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // restless is an engine with a run that changes all the time.

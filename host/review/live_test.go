@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/host/review"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // events is an open stream of changes.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/host/review"
-	"github.com/ratchet-dev/ratchet/internal/nobody"
+	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 )
 
 // sendAs sends a request by a socket of that user and returns the code of the answer.

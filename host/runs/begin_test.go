@@ -16,9 +16,9 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/gittest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 // begun is a Temporal whose answers to starts are lost.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/answer"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/attempts"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // asWorker makes the test binary a process that holds an attempt in the directory

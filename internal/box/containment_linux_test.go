@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
-	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 )
 
 // plays are the programs that this test binary is when it is run as one.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // newState returns a directory, with a link to it beside it, and the path of a socket below it that answers "reached".

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // openBox returns the box of this machine.

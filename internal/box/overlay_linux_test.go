@@ -7,7 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/git"
-	"github.com/ratchet-dev/ratchet/internal/nobody"
+	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 )
 
 func TestOverlayKeepsChangesApart(t *testing.T) {

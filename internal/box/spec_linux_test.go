@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 func TestSpecThatIsRefused(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 func note(h citizen.Host) string {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/file"
-	"github.com/ratchet-dev/ratchet/internal/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 // places returns the registry of a home, and its directories.

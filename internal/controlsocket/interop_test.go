@@ -8,7 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // A peer in another language sends two commands on one connection and prints

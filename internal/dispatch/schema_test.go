@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/golden"
+	"github.com/ratchet-dev/ratchet/internal/test/golden"
 )
 
 // words are the sets behind the types of the contract.

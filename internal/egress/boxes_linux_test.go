@@ -15,8 +15,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/egress"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 func TestProgramsOfABoxReachTheTargets(t *testing.T) {

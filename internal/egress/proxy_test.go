@@ -19,7 +19,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/egress"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // origin is a server of loopback that counts the connections that reach it.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
-	"github.com/ratchet-dev/ratchet/internal/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 func TestFileIsReadAsWritten(t *testing.T) {

@@ -30,7 +30,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/ratchet-dev/ratchet/internal/nobody"
+	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 )
 
 // strangerVariable makes the test binary another user of the machine who attacks an engine.

@@ -19,9 +19,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 const word = "word"

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/forge"
-	"github.com/ratchet-dev/ratchet/internal/forge/forgetest"
-	"github.com/ratchet-dev/ratchet/internal/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 func TestParseRemote(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/hunks"
-	"github.com/ratchet-dev/ratchet/internal/udiff/udifftest"
+	"github.com/ratchet-dev/ratchet/internal/test/udifftest"
 )
 
 func read(t *testing.T, patch string) []hunks.File {

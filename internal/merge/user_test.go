@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/merge"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // Both sides append to a file whose attributes join them: those of the branch, of a directory below, of the user.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // killDir names the directory to which the test binary writes a change, until it is killed.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // flip makes dir/d a directory and a symbolic link to outside by turns, until stop is

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
+	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 )
 
 var somePath = []string{"PATH=/usr/bin:/bin"}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // rounds of the battery: each leaves a child, one that left the session and an orphaned daemon, all deaf to SIGTERM and

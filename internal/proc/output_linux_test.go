@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // lateReader takes the first piece of an output when the program is gone, as a worker that gets no turn.

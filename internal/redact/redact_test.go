@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/redact"
-	"github.com/ratchet-dev/ratchet/internal/redact/redacttest"
+	"github.com/ratchet-dev/ratchet/internal/test/redacttest"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/redact"
-	"github.com/ratchet-dev/ratchet/internal/redact/redacttest"
+	"github.com/ratchet-dev/ratchet/internal/test/redacttest"
 )
 
 // written passes text through a writer in pieces of size bytes.

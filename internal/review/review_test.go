@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/review"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/udiff/udifftest"
+	"github.com/ratchet-dev/ratchet/internal/test/udifftest"
 )
 
 func parse(t testing.TB, diff ...string) []hunks.File {

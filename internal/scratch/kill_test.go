@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // The test binary is its own worker: with this variable it does one job and ends.

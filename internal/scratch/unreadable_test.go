@@ -3,9 +3,9 @@ package scratch_test
 import (
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 )
 
 // What the superuser can read all the same is tried by somebody else.

@@ -7,8 +7,8 @@ import (
 	"github.com/alecthomas/chroma/v2/lexers"
 	"pgregory.net/rapid"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/syntax"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 func TestClasses(t *testing.T) {

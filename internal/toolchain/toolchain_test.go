@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/need"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/toolchain"
 )
 

@@ -17,7 +17,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 

@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/api/history/v1"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/need"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/testsuite"
 
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 	"github.com/ratchet-dev/ratchet/workflows/dispatch"
 	"github.com/ratchet-dev/ratchet/workflows/notify"

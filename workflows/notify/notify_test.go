@@ -14,7 +14,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/notify"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows/notify"
 )
 

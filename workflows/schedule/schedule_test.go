@@ -13,10 +13,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	activities "github.com/ratchet-dev/ratchet/activities/schedule"
-	"github.com/ratchet-dev/ratchet/internal/gittest"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows/notify"
 	"github.com/ratchet-dev/ratchet/workflows/schedule"
 )

@@ -19,7 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 	flow "github.com/ratchet-dev/ratchet/workflows/session"
 )

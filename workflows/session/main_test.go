@@ -4,9 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 func TestMain(m *testing.M) {

@@ -9,9 +9,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/session"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 

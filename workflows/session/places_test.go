@@ -8,7 +8,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/session"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/api/history/v1"
 
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 

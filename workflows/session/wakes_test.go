@@ -15,7 +15,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // What the agents ask (docs/contracts/acp.md, 3, and their wires).

@@ -9,11 +9,11 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/box"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // A session in a box is resumed from the database of its checkout, and the one of the user's own sessions is not there.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 )
 
 func TestContract(t *testing.T) {

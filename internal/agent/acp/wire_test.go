@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 func TestWhatEndsASession(t *testing.T) {

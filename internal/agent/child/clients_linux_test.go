@@ -12,7 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // plant writes a file by every way that a program has: into it, over it, and with a directory of its own

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 // loginText is a file of credentials with tokens that are renewed, and a key.

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
-	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 const ours = "c4298a75-92be-4fbe-8490-1fcb9df6e406"

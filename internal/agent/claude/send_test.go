@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // A client that hangs does not read its input. Who sends a prompt of more than

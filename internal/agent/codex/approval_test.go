@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // inTurn are the members that the requests of a turn begin with.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // deliveries are the deliveries into the thread of one real session, by the fold.

@@ -14,8 +14,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 )
 
 type object map[string]any

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 )
 
 func TestSuite(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 func TestTermsOfASession(t *testing.T) {

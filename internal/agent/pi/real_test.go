@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // realArgv is the pi of NODE_BIN and PI_JS. It gets a model that costs nothing,

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // begin starts a session that ends with the test.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 func TestEveryReadOfTheThreadGetsItsAnswer(t *testing.T) {

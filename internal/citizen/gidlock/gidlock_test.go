@@ -17,9 +17,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
-	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 func newLocks(t testing.TB) gidlock.Locks {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 const gid dispatch.GardenID = "20260612T093000-0a1b2c"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 var (

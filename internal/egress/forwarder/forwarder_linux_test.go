@@ -24,7 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/egress"
 	"github.com/ratchet-dev/ratchet/internal/egress/forwarder"
-	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // TestMain is also the programs of a box: this binary, called with the name of one.

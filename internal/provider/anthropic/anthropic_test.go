@@ -11,8 +11,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
-	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
 func TestConformance(t *testing.T) {

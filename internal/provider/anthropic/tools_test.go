@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
-	"github.com/ratchet-dev/ratchet/internal/provider/explore/exploretest"
-	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/test/exploretest"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
 var files = exploretest.Files{"main.go": "package main\n", "lib/a.go": "package lib // needle\n", ".env": "CANARY=1\n"}

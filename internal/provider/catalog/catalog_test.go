@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
-	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
 func TestParse(t *testing.T) {

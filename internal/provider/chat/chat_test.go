@@ -14,10 +14,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/provider/explore"
-	"github.com/ratchet-dev/ratchet/internal/provider/explore/exploretest"
-	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/exploretest"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
 // wire answers with its steps in turn; the last one stays.

@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
-	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
 // with are n artifacts of size bytes each.

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
 func TestADaemonEndsWithTheCall(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
-	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // desk is a directory of the user with a program in it, and what no program in the box may see.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/provider/explore"
-	"github.com/ratchet-dev/ratchet/internal/provider/explore/exploretest"
+	"github.com/ratchet-dev/ratchet/internal/test/exploretest"
 )
 
 const room = 1 << 20

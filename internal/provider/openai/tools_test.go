@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
-	"github.com/ratchet-dev/ratchet/internal/provider/explore/exploretest"
 	"github.com/ratchet-dev/ratchet/internal/provider/openai"
-	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/test/exploretest"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
 var files = exploretest.Files{"main.go": "package main\n", "lib/a.go": "package lib // needle\n", ".env": "CANARY=1\n"}

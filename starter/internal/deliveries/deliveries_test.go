@@ -11,7 +11,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
-	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 )

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/ratchet-dev/ratchet/internal/golden"
 	"github.com/ratchet-dev/ratchet/internal/hunks"
+	"github.com/ratchet-dev/ratchet/internal/test/golden"
 	"github.com/ratchet-dev/ratchet/internal/udiff"
 	"github.com/ratchet-dev/ratchet/starter/internal/patchview"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ratchet-dev/ratchet/internal/pty"
+	"github.com/ratchet-dev/ratchet/internal/test/pty"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 

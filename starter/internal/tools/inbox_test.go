@@ -17,8 +17,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
 const own = `{"gardenId":"` + string(claude) + `"}`
