@@ -37,6 +37,11 @@ func (unserved) QueryWorkflow(context.Context, string, string, string, ...any) (
 	return nil, serviceerror.NewDeadlineExceeded("no poller")
 }
 
+// GetWorkflowHistory returns no events.
+func (unserved) GetWorkflowHistory(context.Context, string, string, bool, enums.HistoryEventFilterType) client.HistoryEventIterator {
+	return noEvents{}
+}
+
 func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 	canceled, open := enums.WORKFLOW_EXECUTION_STATUS_CANCELED, enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	for name, row := range map[string]struct {
