@@ -76,7 +76,7 @@ changes of yours that are in the way leave everything as it was.`,
 	flags.BoolVar(&f.noChecks, "no-checks", false, "run no checks where the branch has moved on")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "do everything but move the branch")
 	flags.StringArrayVar(&f.toolchains, "toolchain", nil, host.ToolchainUsage)
-	flags.StringVar(&f.by, "by", "", "`name` of who merges; default: the identity of your git")
+	flags.Var(&byName{&f.by, c.userName()}, "by", "`name` of who merges; default: the identity of your git")
 	return cmd
 }
 

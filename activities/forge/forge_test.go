@@ -23,13 +23,12 @@ import (
 
 // fixture is a user's repository whose main is pushed, and a completed run in it.
 type fixture struct {
-	t       *testing.T
-	server  *forgetest.Server
-	repo    string
-	head    string
-	config  activities.Config
-	target  activities.Target
-	options func(*testsuite.TestWorkflowEnvironment)
+	t      *testing.T
+	server *forgetest.Server
+	repo   string
+	head   string
+	config activities.Config
+	target activities.Target
 }
 
 const id run.ID = "run-1"
