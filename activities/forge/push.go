@@ -1,0 +1,169 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// place is where a run's branch goes, and a repository to push from that has none of the user's configuration: a setting
+// there could lead the token to another server.
+type place struct {
+	repo   forge.Repo
+	client *forge.Client
+	shadow git.Repo
+	remote git.Remote
+	branch string // that the user's repository has checked out; empty: none
+	close  func()
+}
+
+func (a *Activities) locate(ctx context.Context, r recorded, in Target) (p place, err error) {
+	source := git.Repo{Dir: r.snapshot.Input.Repository.Path}
+	name := in.Remote
+	if name == "" {
+		name = "origin"
+	}
+	out, err := source.Run(ctx, "config", "--get", "remote."+name+".url")
+	if git.ExitCode(err) == 1 {
+		return p, refusedf("the repository has no remote %s: add it, or name another with --remote", name)
+	}
+	if err != nil {
+		return p, err
+	}
+	if p.repo, err = forge.ParseRemote(strings.TrimSpace(string(out))); err != nil {
+		return p, refusedf("the remote %s of the repository: %v", name, err)
+	}
+	if p.client, err = a.clientOf(p.repo); err != nil {
+		return p, err
+	}
+	if out, err := source.Run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err == nil {
+		p.branch = strings.TrimSpace(string(out))
+	}
+	common, err := source.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return p, err
+	}
+	dir, err := os.MkdirTemp("", "ratchet-push-")
+	if err != nil {
+		return p, err
+	}
+	p.close = func() { os.RemoveAll(dir) }
+	if p.shadow, err = git.Shadow(filepath.Join(dir, "git"), strings.TrimSpace(string(common)), dir, git.ID(r.snapshot.Head)); err != nil {
+		p.close()
+		return p, err
+	}
+	user, password := p.client.Credentials()
+	p.remote = git.Remote{URL: p.client.PushURL(), User: user, Password: password, CA: p.client.CA()}
+	return p, nil
+}
+
+func (p place) push(ctx context.Context, r recorded, in Target) (Pushed, error) {
+	head := r.snapshot.Head
+	out := Pushed{Repository: p.repo, Branch: r.snapshot.Input.BranchName(), Head: head}
+	info, err := p.client.Info(ctx)
+	switch {
+	case err != nil:
+		return out, err
+	case info.Archived:
+		return out, refusedf("%s is archived: nothing can be pushed to it", p.repo)
+	case !info.MayPush:
+		return out, refusedf("the worker's token may not push to %s: give it write permission for contents and pull requests", p.repo)
+	}
+	there, err := p.shadow.RemoteBranches(ctx, p.remote, slices.Compact([]string{out.Branch, info.DefaultBranch, in.Base, p.branch})...)
+	if err != nil {
+		return out, err
+	}
+	switch {
+	case in.Base != "" && there[in.Base] == "":
+		return out, refusedf("%s has no branch %s to merge into", p.repo, in.Base)
+	case in.Base != "":
+		out.Base = in.Base
+	case p.branch != "" && p.branch != out.Branch && there[p.branch] != "":
+		out.Base = p.branch
+	default:
+		out.Base = info.DefaultBranch
+	}
+	if out.Base == out.Branch {
+		return out, refusedf("branch %s cannot be merged into itself", out.Branch)
+	}
+	if out.Unpushed, err = p.countUnpushed(ctx, there[out.Base], firstBase(r.snapshot.Input)); err != nil {
+		return out, err
+	}
+	stands := there[out.Branch]
+	switch {
+	case stands == string(head):
+		out.Unchanged = true
+		return out, nil
+	case stands != "" && !p.isAncestor(ctx, stands, string(head)):
+		return out, movedError(p.repo, out.Branch, stands)
+	}
+	if err := p.shadow.Push(ctx, p.remote, out.Branch, string(head), stands); errors.Is(err, git.ErrMoved) {
+		return out, movedError(p.repo, out.Branch, "")
+	} else if err != nil {
+		return out, pushError(p.repo, err)
+	}
+	return out, nil
+}
+
+// firstBase returns the commit that the run began at, or the first of the runs before it.
+func firstBase(in run.Input) run.Commit {
+	if in.Before != nil {
+		return in.Before.Base
+	}
+	return in.Repository.Base
+}
+
+func movedError(r forge.Repo, branch, stands string) error {
+	at := ""
+	if stands != "" {
+		at = fmt.Sprintf(" (it stands at %.12s)", stands)
+	}
+	return refusedf("branch %s of %s has commits that are not this run's%s: they are not overwritten; merge them by hand, or delete the branch there", branch, r, at)
+}
+
+// pushError tells a refusal of the server, which no retry mends, from a failure on the way.
+func pushError(r forge.Repo, err error) error {
+	failed, ok := errors.AsType[*git.Error](err)
+	if !ok {
+		return err
+	}
+	switch text := failed.Stderr; {
+	case strings.Contains(text, "`workflow` scope"), strings.Contains(text, "workflows` permission"):
+		return refusedf("%s refuses changes of .github/workflows by this token: give it the permission for workflows", r)
+	case strings.Contains(text, "Authentication failed"), strings.Contains(text, "terminal prompts disabled"), strings.Contains(text, "error: 403"):
+		return refusedf("%s refuses the worker's token: it needs write permission for contents", r)
+	case strings.Contains(text, "[remote rejected]"), strings.Contains(text, "protected branch"), strings.Contains(text, "pre-receive hook declined"):
+		return refusedf("%s refuses the branch: %s", r, strings.Join(strings.Fields(text), " "))
+	}
+	return err
+}
+
+func (p place) isAncestor(ctx context.Context, commit, of string) bool {
+	_, err := p.shadow.Run(ctx, "merge-base", "--is-ancestor", commit, of)
+	return err == nil
+}
+
+// countUnpushed returns how many commits below base the server's branch does not have. Zero where the commit of the
+// server is not known here, and is therefore ahead.
+func (p place) countUnpushed(ctx context.Context, server string, base run.Commit) (n int, err error) {
+	if server == "" {
+		return 0, nil
+	}
+	if _, err := p.shadow.Run(ctx, "cat-file", "-e", server+"^{commit}"); err != nil {
+		return 0, nil
+	}
+	out, err := p.shadow.Run(ctx, "rev-list", "--count", string(base), "^"+server)
+	if err != nil {
+		return 0, err
+	}
+	_, err = fmt.Sscan(string(out), &n)
+	return n, err
+}
