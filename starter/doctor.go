@@ -229,7 +229,7 @@ func findAttributes(ctx context.Context, t client.Client, namespace string) find
 
 func findWorker(ctx context.Context, t client.Client, queue string) finding {
 	f := finding{Name: "worker", Required: true}
-	served, err := runs.New(t, queue).Served(ctx)
+	served, err := runs.New(t, queue).AwaitServed(ctx, workerStart) // a worker that has just been started is found, too
 	switch {
 	case err != nil:
 		f.Detail = err.Error()

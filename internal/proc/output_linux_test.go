@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -83,9 +85,14 @@ func TestAFloodOfAnotherHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// holdOutput opens the output of a process for ourselves.
+// holdOutput opens the output of a process for ourselves. A moment after its exec, the kernel may still refuse it.
 func holdOutput(t *testing.T, pid int) *os.File {
-	held, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", pid), os.O_WRONLY, 0)
+	open := func() (*os.File, error) { return os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", pid), os.O_WRONLY, 0) }
+	held, err := open()
+	for errors.Is(err, fs.ErrPermission) {
+		runtime.Gosched()
+		held, err = open()
+	}
 	if err != nil {
 		t.Error(err)
 	}
