@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/notify"
 	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/host/telemetry"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/allow"
@@ -67,6 +68,8 @@ type Config struct {
 	SessionIdle time.Duration
 	// Notify says how the worker tells people of runs. Its Link, Environ, Secret and Redact are the host's to set.
 	Notify notify.Config
+	// Metrics is the host:port at which the worker serves its metrics as Prometheus text; empty: it does not.
+	Metrics string
 	// ForgeCA is a file with the certificates of those who sign the servers'; empty: the system's.
 	ForgeCA string
 	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
@@ -110,6 +113,10 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	c.addReviewFlags(flags)
 	c.addNotifyFlags(flags)
 	c.addForgeFlags(flags)
+	flags.Func("metrics-listen", "`host:port` at which the worker serves metrics as Prometheus text, such as 127.0.0.1:9464; whoever reaches it can read them", func(text string) error {
+		c.Metrics = text
+		return telemetry.CheckListen(text)
+	})
 }
 
 // reviewConfig returns the configuration of the review page, which the first flag of it makes.

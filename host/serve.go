@@ -11,22 +11,25 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
+	"net/http"
+
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/activities/notify"
 	scheduleacts "github.com/ratchet-dev/ratchet/activities/schedule"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/telemetry"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/version"
 	"github.com/ratchet-dev/ratchet/workflows"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 	forgeflow "github.com/ratchet-dev/ratchet/workflows/forge"
 	notifyflow "github.com/ratchet-dev/ratchet/workflows/notify"
 	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
-	"net/http"
 )
 
 // Worker is a worker that serves an engine.
@@ -36,6 +39,7 @@ type Worker struct {
 	Address   string // of the engine
 	Namespace string
 	Review    *review.Server // nil: no page is served
+	Metrics   string         // host:port of the metrics; empty: they are not served
 
 	webUI http.RoundTripper // nil: the server has none that the page could serve
 
@@ -54,15 +58,21 @@ func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Wor
 		return nil, err
 	}
 	w := &Worker{TaskQueue: cmp.Or(h.config.TaskQueue, temporalclient.TaskQueue), Address: target.Address, Namespace: target.Namespace, webUI: target.WebUI()}
-	if w.Client, err = temporalclient.Dial(ctx, engine); err != nil {
-		return nil, err
-	}
-	w.stop = append(w.stop, w.Client.Close)
 	defer func() {
 		if err != nil {
 			w.Stop()
 		}
 	}()
+	metrics, err := telemetry.Open(ctx, telemetry.Config{Listen: h.config.Metrics, Version: version.Read().Version, Lookup: h.config.lookup, Log: engine.Logger})
+	if err != nil {
+		return nil, err
+	}
+	w.stop = append(w.stop, metrics.Stop)
+	w.Metrics, engine.Metrics = metrics.Address, metrics.Handler
+	if w.Client, err = temporalclient.Dial(ctx, engine); err != nil {
+		return nil, err
+	}
+	w.stop = append(w.stop, w.Client.Close)
 	if err := temporalclient.EnsureSearchAttributes(ctx, w.Client, w.Namespace); err != nil {
 		return nil, err
 	}

@@ -247,6 +247,7 @@ func (s *fixture) launch(env ...string) *workerProcess {
 func (w *workerProcess) watch(stdout io.Reader) {
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
+		fmt.Fprintln(w.out, lines.Text())
 		if strings.HasPrefix(lines.Text(), "serving ") {
 			close(w.ready)
 		}

@@ -92,6 +92,9 @@ func serve(ctx context.Context, c host.Config) error {
 		return err
 	}
 	defer w.Stop()
+	if w.Metrics != "" {
+		fmt.Printf("metrics at http://%s/metrics\n", w.Metrics)
+	}
 	fmt.Printf("serving task queue %s of %s, namespace %s, runs in %s\n", w.TaskQueue, w.Address, w.Namespace, c.RunsDir)
 	<-ctx.Done()
 	return nil

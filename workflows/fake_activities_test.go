@@ -363,8 +363,15 @@ func input(policy run.Policy, maxFix int) run.Input {
 // env is a test environment with the fake activities.
 func env(t testing.TB, w *fakeActivities) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
+	return envIn(t, w, func(*testsuite.WorkflowTestSuite) {})
+}
+
+// envIn is env in a suite that set has changed.
+func envIn(t testing.TB, w *fakeActivities, set func(*testsuite.WorkflowTestSuite)) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(temporaltest.Quiet{})
+	set(&suite)
 	e := suite.NewTestWorkflowEnvironment()
 	e.SetTestTimeout(time.Minute)
 	e.RegisterWorkflow(workflows.Run)

@@ -24,7 +24,7 @@ var acts *activities.Activities
 // turn, which is a defect of this program. The panic blocks the workflow task, and with it the run,
 // until a mended worker takes over. Nothing is lost.
 func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
-	e, did := r.s.Event(workflow.Now(ctx), p), r.s.Next.Do
+	e, did, was := r.s.Event(workflow.Now(ctx), p), r.s.Next.Do, *r.s
 	if err := r.s.Apply(e); err != nil {
 		panic(err)
 	}
@@ -33,6 +33,7 @@ func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
 	}
 	r.events = append(r.events, e)
 	r.chains = append(r.chains, r.s.Chain)
+	r.countEvent(ctx, &was, e)
 	r.sendNotice(ctx, e)
 }
 

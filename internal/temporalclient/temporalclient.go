@@ -42,14 +42,15 @@ const (
 
 // Options state where Dial looks and how the client reports. The zero Options are usable.
 type Options struct {
-	Engine   string        // host:port of an engine of the caller's own; empty: the other sources are asked
-	Key      engine.Key    // of Engine
-	Open     bool          // Engine has no TLS
-	API      string        // of Engine: URL of its HTTP API
-	RunsDir  string        // directory whose engine.json is read; empty: none
-	Logger   *slog.Logger  // nil: the client and its workers log nothing
-	Identity string        // empty: the SDK's own, pid@host
-	Timeout  time.Duration // limit of Dial; zero: 30 s for an engine on this machine, 5 s for a configured server
+	Engine   string                // host:port of an engine of the caller's own; empty: the other sources are asked
+	Key      engine.Key            // of Engine
+	Open     bool                  // Engine has no TLS
+	API      string                // of Engine: URL of its HTTP API
+	RunsDir  string                // directory whose engine.json is read; empty: none
+	Logger   *slog.Logger          // nil: the client and its workers log nothing
+	Identity string                // empty: the SDK's own, pid@host
+	Metrics  client.MetricsHandler // of the client and its workers; nil: none
+	Timeout  time.Duration         // limit of Dial; zero: 30 s for an engine on this machine, 5 s for a configured server
 }
 
 // Dial returns a client of the server that Resolve found, after the server has answered once. The
@@ -67,7 +68,7 @@ func Dial(ctx context.Context, o Options) (client.Client, error) {
 func (t Target) Dial(ctx context.Context, o Options) (client.Client, error) {
 	timeout := cmp.Or(o.Timeout, t.patience())
 	opts := t.options
-	opts.Identity = o.Identity
+	opts.Identity, opts.MetricsHandler = o.Identity, o.Metrics
 	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
 	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
 	opts.ConnectionOptions.DialOptions = append([]grpc.DialOption{grpc.WithChainUnaryInterceptor(patient)}, opts.ConnectionOptions.DialOptions...)
