@@ -6,7 +6,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// The checks of one evaluation share the tree, as docs/operating.md says with what helps.
+// The checks of one evaluation share the tree, as docs/sandbox.md says with what helps.
 func TestACheckThatRewritesWhatTheNextOneJudgesBy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		checks []string
