@@ -197,22 +197,45 @@ func TestTheProviderOfTheManualKeepsEveryByte(t *testing.T) {
 	}
 }
 
+// TestLinksLead follows each link of the documents to its file and heading.
 func TestLinksLead(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(docs, "*.md"))
-	if err != nil || len(pages) < 4 {
-		t.Fatalf("%d pages: %v", len(pages), err)
+	pages := []string{filepath.Join(docs, "../README.md"), filepath.Join(docs, "../CONTRIBUTING.md"), filepath.Join(docs, "../SECURITY.md")}
+	for _, dir := range []string{"*.md", "contracts/*.md"} {
+		found, err := filepath.Glob(filepath.Join(docs, dir))
+		if err != nil || len(found) < 4 {
+			t.Fatalf("%d pages: %v", len(found), err)
+		}
+		pages = append(pages, found...)
 	}
-	for _, p := range append(pages, filepath.Join(docs, "../README.md")) {
+	for _, p := range pages {
 		b, err := os.ReadFile(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(string(b), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(p), m[1])); err != nil {
+		for _, m := range regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`).FindAllStringSubmatch(string(b), -1) {
+			to := p
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(p), m[1])
+			}
+			if text, err := os.ReadFile(to); m[2] != "" && err == nil && !hasHeading(string(text), m[2]) {
+				t.Errorf("%s: %s has no heading #%s", p, to, m[2])
+			}
+			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s: %v", p, err)
 			}
 		}
 	}
+}
+
+// hasHeading reports whether a page has a heading of this anchor.
+func hasHeading(page, anchor string) bool {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		if strings.ReplaceAll(name, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
 }
 
 // TestNamedTestsExist looks up every test that testing.md names as the proof of a promise.
