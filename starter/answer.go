@@ -49,7 +49,7 @@ answered with the new total, or with "stop". What an answer leads to stands in
 "status".`,
 		Example:           "  starter answer slug#14 'round half up, as the invoice does'\n  starter answer slug#14 200000 --question qst-2-1\n  starter answer slug#14 'fix: call python3, there is no python here'",
 		Args:              argsBetween(1, 2, "perhaps a RUN, and the answer as one argument"),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			alone = len(args) == 1
 			return take(cmd, args)

@@ -15,11 +15,8 @@ import (
 
 // newPerson returns the decider that asks the person at the terminal.
 func (c *cli) newPerson(screen *terminal.Screen, id run.ID) *dialog.Person {
-	if c.lines == nil {
-		c.lines = c.readTyped(screen)
-	}
 	p := &dialog.Person{
-		Screen: screen, Lines: c.lines, Name: c.userName(), Report: c.reportsOf(id),
+		Screen: screen, Lines: c.typedLines(screen), Name: c.userName(), Report: c.reportsOf(id),
 		Load: func(ref run.Ref) ([]byte, error) {
 			dir, err := c.openRecord(id)
 			if err != nil {
@@ -29,13 +26,22 @@ func (c *cli) newPerson(screen *terminal.Screen, id run.ID) *dialog.Person {
 		},
 	}
 	if c.screen {
-		p.Page, p.NewReply = c.pageText, c.newReply
+		p.Page = func(text string) error { return c.pageText(text) }
+		p.NewReply = func(text string) (dialog.Draft, error) { return c.newReply(text) }
 	}
 	return p
 }
 
+// typedLines returns the lines that the person types while the command works.
+func (c *console) typedLines(screen *terminal.Screen) *dialog.Lines {
+	if c.lines == nil {
+		c.lines = c.readTyped(screen)
+	}
+	return c.lines
+}
+
 // readTyped returns the lines that the person types: key by key on a terminal, else line by line.
-func (c *cli) readTyped(screen *terminal.Screen) *dialog.Lines {
+func (c *console) readTyped(screen *terminal.Screen) *dialog.Lines {
 	f, ok := c.in.(*os.File)
 	if !ok || !c.interactive {
 		return dialog.ReadLines(c.in, screen)

@@ -307,9 +307,9 @@ func (c *cli) actOnBoard(ctx context.Context, client *runs.Client, b *board.Boar
 		args[0] = "status"
 	}
 	screen.Wrapped(screen.Dim("$ " + c.hintCommand("%s", story.OneLine(shellquote.Join(args...), 2000))))
-	sub := newCLI(c.console)
+	sub := c.fork(*c.console)
 	sub.args = slices.Concat(args, c.globalArgs())
-	sub.main(ctx)
+	sub.run(ctx)
 	_, _ = c.askLine(ctx, screen, screen.Dim("Enter: back to the board "))
 	return ctx.Err()
 }
@@ -319,12 +319,8 @@ func (c *cli) askLine(ctx context.Context, screen *terminal.Screen, prompt strin
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	asking := newCLI(c.console)
-	defer func() {
-		for _, end := range asking.atEnd {
-			end()
-		}
-	}()
+	asking := c.open()
+	defer asking.giveBack()
 	lines := asking.readTyped(screen)
 	screen.Line("")
 	return lines.Ask(ctx, "  "+prompt)

@@ -23,7 +23,7 @@ func (c *cli) cancelCommand() *cobra.Command {
 worktree is removed; its branch and its record stay.`,
 		Example:           "  starter cancel slug#14",
 		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
 			if err := r.Cancel(ctx, r.id); err != nil {
 				return err

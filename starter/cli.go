@@ -37,9 +37,30 @@ type console struct {
 	width       func() int
 	height      func() int  // of the terminal in lines; nil or 0: not known
 	supervised  func() bool // a worker of Ratchet started this process, or an ancestor of it; nil: none did
+
+	json  bool
+	plain bool // no colours
+
+	silent *bool   // the user's file wants no bell; nil: it was not read
+	stdout *output // around out
+	lines  *dialog.Lines
+	atEnd  []func() // give the terminal back
 }
 
-func (c console) getenv(name string) string {
+// open returns the console of one command, with the input, output and environment of c.
+func (c console) open() *console {
+	c.stdout, c.lines, c.atEnd = &output{Writer: c.out}, nil, nil
+	return &c
+}
+
+// giveBack gives the terminal back as the command found it.
+func (c *console) giveBack() {
+	for _, f := range c.atEnd {
+		f()
+	}
+}
+
+func (c *console) getenv(name string) string {
 	for _, entry := range c.environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
@@ -50,40 +71,41 @@ func (c console) getenv(name string) string {
 
 // cli is one run of the program.
 type cli struct {
-	console
+	*console
 	runsDir string
 	server  string // address of a server that the Temporal configuration names; empty: the engine of the runs directory
 	queue   string // the task queue of the host whose disk holds the runs
-	json    bool
-	plain   bool  // no colours
-	verbose bool  // show the outputs of tools
-	silent  *bool // the user's file wants no bell; nil: it was not read
+	verbose bool   // show the outputs of tools
+	byAgent bool   // an agent, not a person, starts the run of this command
+	began   bool   // the command line was understood
 
-	byAgent bool // an agent, not a person, starts the run of this command
-
-	stdout *output // around out
-	began  bool    // the command line was understood
-	lines  *dialog.Lines
-	atEnd  []func() // give the terminal back
+	execute func(context.Context, *cli) int // the whole program, for commands that call others
 }
 
-func newCLI(c console) *cli { return &cli{console: c, stdout: &output{Writer: c.out}} }
+// newFactory returns the factory of one command line, and execute is what runs one.
+func newFactory(c console, execute func(context.Context, *cli) int) *cli {
+	return &cli{console: c.open(), execute: execute}
+}
 
-// main runs the command and returns the exit code.
-func (c *cli) main(ctx context.Context) int { return c.execute(ctx, c.rootCommand()) }
+// fork returns the factory of another command line of the same program.
+func (c *cli) fork(of console) *cli { return newFactory(of, c.execute) }
 
-// execute runs a command, which may have subcommands, and returns the exit code. Where the output of a command that
+// run runs the command line, and returns its exit code.
+func (c *cli) run(ctx context.Context) int { return c.execute(ctx, c) }
+
+// newCLI returns the factory of one run of the program.
+func newCLI(c console) *cli { return newFactory(c, runProgram) }
+
+func runProgram(ctx context.Context, c *cli) int { return c.executeCommand(ctx, c.rootCommand()) }
+
+// executeCommand runs a command, which may have subcommands, and returns the exit code. Where the output of a command that
 // succeeded is cut off, the code is that of a failure.
-func (c *cli) execute(ctx context.Context, root *cobra.Command) int {
+func (c *cli) executeCommand(ctx context.Context, root *cobra.Command) int {
 	root.SetArgs(c.args)
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
-	giveBack := sync.OnceFunc(func() {
-		for _, f := range c.atEnd {
-			f()
-		}
-	})
+	giveBack := sync.OnceFunc(c.giveBack)
 	defer context.AfterFunc(ctx, giveBack)() // a second interrupt ends this process at once
 	defer giveBack()
 	cmd, err := root.ExecuteContextC(ctx)

@@ -42,7 +42,7 @@ the run ends as canceled.`
 func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 	cmd := &cobra.Command{
 		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
 			about := ""
 			if d.ApprovalID == "" {

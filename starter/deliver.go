@@ -40,7 +40,7 @@ A batch without a profile that says so is delivered to no session by itself. The
 batch given twice is one batch. Everything in it is shown to the agent as untrusted data.`,
 		Example:           "  starter deliver 0198c5e2 --file result.json\n  ./report | starter deliver 0198c5e2 --file -",
 		Args:              exactArgs(1, "one SESSION, as `starter session list` lists them"),
-		ValidArgsFunction: c.completeDelivered,
+		ValidArgsFunction: c.completeDelivered(),
 	}
 	cmd.Flags().StringVar(&file, "file", "", "`file` that holds the batch; - is standard input")
 	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
@@ -191,7 +191,7 @@ was sent, can be cancelled. Nothing is ever sent again for a batch that waits fo
 person.`,
 		Example:           "  starter delivery close 0198c5e2 --confirmed --note 'it is in the session'\n  starter delivery close 0198c5e2 --batch nightly-0612 --cancelled",
 		Args:              exactArgs(1, "one SESSION, as `starter deliveries` lists them"),
-		ValidArgsFunction: c.completeDelivered,
+		ValidArgsFunction: c.completeDelivered(),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.batch, "batch", "", "`id` of the batch; default: the head of the queue")
@@ -242,7 +242,7 @@ func (c *cli) deliverySweepCommand() *cobra.Command {
 		Short:             "Apply now what is due because time has passed",
 		Example:           "  starter delivery sweep 0198c5e2",
 		Args:              exactArgs(1, "one SESSION, as `starter deliveries` lists them"),
-		ValidArgsFunction: c.completeDelivered,
+		ValidArgsFunction: c.completeDelivered(),
 		RunE: c.handleWith(func(ctx context.Context, args []string) error {
 			return c.onDeliveries(ctx, args[0], func(d deliveries.Client, session string) error {
 				swept, err := d.Sweep(ctx, session)

@@ -29,7 +29,7 @@ the session, then close it with starter delivery close. With --audit it prints t
 decisions about one session, the oldest first.`,
 		Example:           "  starter deliveries\n  starter deliveries 0198c5e2 --audit\n  starter deliveries 0198c5e2 --json | jq '.fold.queue'",
 		Args:              argsBetween(0, 1, "at most one SESSION"),
-		ValidArgsFunction: c.completeDelivered,
+		ValidArgsFunction: c.completeDelivered(),
 	}
 	cmd.Flags().BoolVar(&audit, "audit", false, "print the decisions about the session")
 	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
@@ -75,15 +75,17 @@ func (c *cli) deliverySession(name string) (string, error) {
 }
 
 // completeDelivered completes a session that has deliveries.
-func (c *cli) completeDelivered(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func (c *cli) completeDelivered() cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		known, err := c.ledgerStore().Sessions()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return known, cobra.ShellCompDirectiveNoFileComp
 	}
-	known, err := c.ledgerStore().Sessions()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return known, cobra.ShellCompDirectiveNoFileComp
 }
 
 // showDeliveries shows the deliveries of a session by its workflow, and by its ledger while the workflow cannot be asked.

@@ -38,7 +38,7 @@ run's branch changes. --approval shows another patch that may be chosen. Charact
 or a reader is deceived by are made visible; --raw prints the bytes as they are.`,
 		Example:           "  starter diff slug#14\n  starter diff slug#14 --branch\n  starter diff slug#14 --raw > change.patch",
 		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
 			d, err := c.diffOf(ctx, r, f)
 			switch {

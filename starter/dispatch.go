@@ -98,7 +98,7 @@ func readMessage(in io.Reader) (string, error) {
 
 func (c *cli) findRegistry() (citizen.Dirs, error) { return citizen.FindDirs(c.lookupEnv) }
 
-func (c *cli) lookupEnv(name string) (string, bool) {
+func (c *console) lookupEnv(name string) (string, bool) {
 	for _, entry := range c.environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value, true

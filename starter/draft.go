@@ -11,7 +11,7 @@ import (
 // draft is a text in a file of its own, which a person edits. The file stays until Remove: what was written must not
 // be lost with the command that asked for it.
 type draft struct {
-	cli          *cli
+	console      *console
 	editor, path string
 }
 
@@ -29,13 +29,13 @@ func (c *cli) newDraft(pattern, text, instead string) (*draft, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, errors.Join(err, os.Remove(f.Name()))
 	}
-	return &draft{c, editor, f.Name()}, nil
+	return &draft{c.console, editor, f.Name()}, nil
 }
 
 // Edit opens the editor, and returns the text that is in the file afterwards, also if the editor fails.
 func (d *draft) Edit() (string, error) {
 	cmd := exec.Command("sh", "-c", d.editor+` "$1"`, "sh", d.path)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = d.cli.environ, d.cli.in, d.cli.out, d.cli.err
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = d.console.environ, d.console.in, d.console.out, d.console.err
 	failed := cmd.Run()
 	if failed != nil {
 		failed = fmt.Errorf("the editor %q: %w: nothing was decided", d.editor, failed)

@@ -17,7 +17,7 @@ func (c *cli) eventsCommand() *cobra.Command {
 		Short:             "List what happened in a run, one line an event",
 		Example:           "  starter events slug#14\n  starter events slug#14 --after evt-000007 --json",
 		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
 			if after != "" && (run.Event{ID: after}).Seq() == 0 {
 				return usageErrorf("--after %q: event ids look like evt-000001", after)

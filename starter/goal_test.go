@@ -151,7 +151,7 @@ func TestAGoalIsKeptIfItsRunDoesNotStart(t *testing.T) {
 				args: append([]string{"run", "--runs-dir", runsDir}, tt.args...), in: strings.NewReader(""), out: &out, err: &said,
 				environ: append(os.Environ(), "VISUAL=", "EDITOR="+editor), now: time.Now, interactive: true,
 			})
-			if code := c.main(t.Context()); code == 0 || !strings.Contains(said.String(), tt.says) {
+			if code := c.run(t.Context()); code == 0 || !strings.Contains(said.String(), tt.says) {
 				t.Errorf("code %d, want %q in: %s", code, tt.says, said.String())
 			}
 			if _, err := os.Lstat(opened); (err == nil) != tt.opens {

@@ -41,7 +41,7 @@ func TestMailThatCannotBePrintedStaysUnread(t *testing.T) {
 			}
 			var said bytes.Buffer
 			c := newCLI(console{args: append([]string{"inbox", "read", string(r.GardenID)}, tt.args...), out: tt.out, err: &said, environ: []string{"HOME=" + home}, now: time.Now})
-			if code := c.main(t.Context()); (code != 0) != (tt.left > 0) {
+			if code := c.run(t.Context()); (code != 0) != (tt.left > 0) {
 				t.Errorf("code %d: %s", code, said.String())
 			}
 			_, unread, err := boxes.Open(t.Context(), r.GardenID)

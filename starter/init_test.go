@@ -22,7 +22,7 @@ func initIn(t *testing.T, dir string, args ...string) (code int, out, complaint 
 		args: append([]string{"init", "--repo", dir, "--runs-dir", filepath.Join(t.TempDir(), "none")}, args...), out: &o, err: &e,
 		environ: []string{"HOME=" + t.TempDir(), "PATH=/usr/local/bin:/usr/bin:/bin"},
 	})
-	code = c.main(t.Context())
+	code = c.run(t.Context())
 	return code, o.String(), e.String()
 }
 

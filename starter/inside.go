@@ -11,7 +11,7 @@ var errNotYours = errors.New("a run's own programs decide nothing, of this run o
 
 // mayDecide refuses a process that a run, or an agent of Ratchet, has started. It is an
 // additional safeguard only. It does not stop a process that reaches the engine by other means.
-func (c console) mayDecide() error {
+func (c *console) mayDecide() error {
 	if id := c.getenv(proc.RunVariable); id != "" {
 		return fmt.Errorf("%w (%s is %s)", errNotYours, proc.RunVariable, id)
 	}

@@ -128,7 +128,7 @@ func TestWhoMayDecide(t *testing.T) {
 		{"a program of a run", []string{proc.RunVariable + "=run-1"}, no, false},
 		{"one that lost its environment", nil, yes, false},
 	} {
-		if err := (console{environ: tt.environ, supervised: tt.supervised}).mayDecide(); (err == nil) != tt.may {
+		if err := (&console{environ: tt.environ, supervised: tt.supervised}).mayDecide(); (err == nil) != tt.may {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

@@ -50,7 +50,7 @@ func upIn(t testing.TB, environ []string, runsDir string, more ...string) (stop 
 		in:   strings.NewReader(""), out: &out, err: &errs, environ: environ, now: time.Now,
 	})
 	ended := make(chan int, 1)
-	go func() { ended <- c.main(ctx) }()
+	go func() { ended <- c.run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if code := <-ended; code != 0 {
@@ -451,7 +451,7 @@ func testFollowOnTerminal(b bench) {
 		in:   in, out: &out, err: &out, environ: append([]string{"TERM=xterm", "NO_COLOR="}, os.Environ()...), now: time.Now, interactive: true, screen: true,
 	})
 	go typist(b.T, &out, w, []string{"y", "y"})
-	if code := c.main(b.Context()); code != 0 {
+	if code := c.run(b.Context()); code != 0 {
 		b.Errorf("code %d:\n%s", code, out.String())
 	}
 	if !strings.Contains(out.String(), "\x1b[32m+\x1b[0m \x1b[32mgood\x1b[0m") {

@@ -147,22 +147,24 @@ func statusIn(s terminal.Style, status run.Status, outcome string) string {
 }
 
 // completeRun completes the id of a run for the shell.
-func (c *cli) completeRun(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func (c *cli) completeRun() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		client, closeClient, err := c.dialEngine(cmd.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		defer closeClient()
+		found, err := client.List(cmd.Context(), runs.Filter{Max: 50})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var ids []string
+		for _, l := range found {
+			ids = append(ids, cobra.CompletionWithDesc(l.Name.Shown(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
-	client, closeClient, err := c.dialEngine(cmd.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer closeClient()
-	found, err := client.List(cmd.Context(), runs.Filter{Max: 50})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var ids []string
-	for _, l := range found {
-		ids = append(ids, cobra.CompletionWithDesc(l.Name.Shown(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }

@@ -36,7 +36,7 @@ provider-execute, gatekeeper and so on. Of a long one the end is printed. The
 run's directory must be on this host.`,
 		Example:           "  starter logs slug#14\n  starter logs slug#14 provider-execute",
 		Args:              argsBetween(1, 2, "a RUN and perhaps the name of a log"),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.onRun(func(_ context.Context, r found, args []string) error {
 			dir, err := c.openRecord(r.id)
 			if err != nil {

@@ -42,7 +42,7 @@ func main() {
 		height:      func() int { _, lines := screenSize(os.Stdout); return lines },
 		supervised:  func() bool { return proc.Supervised(os.Getpid()) },
 	})
-	os.Exit(c.main(ctx))
+	os.Exit(c.run(ctx))
 }
 
 // callingCommand returns the command that calls this program again. A program that `go run` has built

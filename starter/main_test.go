@@ -29,7 +29,7 @@ type result struct {
 func starter(ctx context.Context, stdin string, args ...string) result {
 	var out, err bytes.Buffer
 	c := newCLI(console{args: args, in: strings.NewReader(stdin), out: &out, err: &err, environ: os.Environ(), now: time.Now})
-	return result{c.main(ctx), out.String(), err.String()}
+	return result{c.run(ctx), out.String(), err.String()}
 }
 
 // repository makes one with a file and a commit.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
@@ -43,7 +44,7 @@ its absolute path. The engine is reached when a tool needs it.`,
 			})
 			defer remote.close()
 			return tools.Serve(ctx, tools.Config{
-				Dirs: dirs, Caller: c.thisCaller, Engine: remote, AllowDecisions: decide, AllowStarts: start,
+				Dirs: dirs, Caller: func() citizen.Caller { return c.thisCaller() }, Engine: remote, AllowDecisions: decide, AllowStarts: start,
 				Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}, c.in, c.out)
 		}),

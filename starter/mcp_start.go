@@ -37,12 +37,12 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started runtools.Sta
 		args = append(args, "--check="+c)
 	}
 	var out, said bytes.Buffer
-	child := newCLI(console{
+	child := r.cli.fork(console{
 		program: r.cli.program, args: args, in: strings.NewReader(""), out: &out, err: &said, environ: r.cli.environ, now: r.cli.now,
 		width: func() int { return 0 }, supervised: r.cli.supervised,
 	})
 	child.byAgent = true
-	if code := child.main(ctx); code != 0 {
+	if code := child.run(ctx); code != 0 {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\nstarter: ") // the last says why, those before it are notes
 		return started, errors.New(story.OneLine(strings.TrimPrefix(lines[len(lines)-1], "starter: "), 600))
 	}

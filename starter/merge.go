@@ -66,7 +66,7 @@ with your variables: give it the --toolchain of the worker's. Then git merge
 changes of yours that are in the way leave everything as it was.`,
 		Example:           "  starter merge slug#14\n  starter merge 14 --squash\n  starter merge 14 --into release --dry-run",
 		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.mergeRun(ctx, r, f) }),
 	}
 	flags := cmd.Flags()

@@ -15,7 +15,7 @@ func (c *cli) noteCommand() *cobra.Command {
 		Short:             "Leave guidance for the run's next prompt, or for the agent at work",
 		Example:           "  starter note slug#14 'the money package has a rounding helper, use it'",
 		Args:              exactArgs(2, "a RUN and the note as one argument"),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.onRun(func(ctx context.Context, f found, args []string) error {
 			n.Text = args[0]
 			if err := f.Note(ctx, f.id, n); err != nil {

@@ -32,7 +32,7 @@ func (c *cli) fillNotices(flags *pflag.FlagSet) error {
 }
 
 // isSilent reports whether the user's file wants no bell. A file that cannot be read wants nothing.
-func (c *cli) isSilent() bool {
+func (c *console) isSilent() bool {
 	if c.silent == nil {
 		user, err := settings.Read(c.settingsPath())
 		silent := err == nil && !user.Bell()

@@ -32,7 +32,7 @@ changed something in it. Each file that is not in the commit counts, build outpu
 and others that git ignores, too: remove them to have it made anew.`,
 		Example:           "  starter open slug#14\n  cd \"$(starter open 14 --print)\"",
 		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.openRun(ctx, r, show) }),
 	}
 	cmd.Flags().BoolVar(&show, "print", false, "print the path and open nothing")

@@ -53,7 +53,7 @@ func (o *output) unwritten() error {
 }
 
 // screenOn returns the screen on which a command shows things to a person.
-func (c *cli) screenOn(w io.Writer) *terminal.Screen {
+func (c *console) screenOn(w io.Writer) *terminal.Screen {
 	if w == c.out {
 		w = c.stdout
 	}
@@ -61,7 +61,7 @@ func (c *cli) screenOn(w io.Writer) *terminal.Screen {
 }
 
 // errorScreen returns the screen for what the standard error tells while a command works.
-func (c *cli) errorScreen() *terminal.Screen {
+func (c *console) errorScreen() *terminal.Screen {
 	f, ok := c.err.(*os.File)
 	if !ok || !isTerminal(f) {
 		return terminal.NewScreen(c.err, terminal.Options{})
@@ -69,14 +69,14 @@ func (c *cli) errorScreen() *terminal.Screen {
 	return terminal.NewScreen(f, terminal.Options{Color: c.wantsColors(), Live: true, Width: func() int { return screenColumns(f) }})
 }
 
-func (c *cli) wantsColors() bool {
+func (c *console) wantsColors() bool {
 	return c.screen && !c.plain && c.getenv("NO_COLOR") == "" && c.getenv("TERM") != "dumb"
 }
 
-func (c *cli) style() terminal.Style { return terminal.Colors(c.wantsColors()) }
+func (c *console) style() terminal.Style { return terminal.Colors(c.wantsColors()) }
 
 // columns returns the width of the screen; zero: the output is no screen.
-func (c *cli) columns() int {
+func (c *console) columns() int {
 	if !c.screen || c.width == nil {
 		return 0
 	}
@@ -85,7 +85,7 @@ func (c *cli) columns() int {
 
 // printWrapped prints lines, which a screen breaks between words. The lines of a command to copy are not printed so: the
 // terminal itself wraps them in a way that it copies whole.
-func (c *cli) printWrapped(format string, args ...any) {
+func (c *console) printWrapped(format string, args ...any) {
 	screen := c.screenOn(c.out)
 	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
 		screen.Wrapped(line)
@@ -93,7 +93,7 @@ func (c *cli) printWrapped(format string, args ...any) {
 }
 
 // printJSON writes one object on one line. The line holds nothing that a terminal obeys.
-func (c *cli) printJSON(v any) error {
+func (c *console) printJSON(v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -105,6 +105,6 @@ func (c *cli) printJSON(v any) error {
 }
 
 // printf prints to the standard output. Its error is told at the end of the command; see output.
-func (c *cli) printf(format string, args ...any) {
+func (c *console) printf(format string, args ...any) {
 	fmt.Fprintf(c.stdout, format, args...)
 }

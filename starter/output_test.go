@@ -48,7 +48,7 @@ func TestAnOutputThatIsCutOffIsAnError(t *testing.T) {
 				c.runsDir = t.TempDir()
 				cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
 				cmd.RunE = c.handleWith(func(context.Context, []string) error { print(c); return tt.err })
-				if code := c.execute(t.Context(), cmd); code != tt.code || said.String() != tt.says {
+				if code := c.executeCommand(t.Context(), cmd); code != tt.code || said.String() != tt.says {
 					t.Errorf("code %d, want %d: %q, want %q", code, tt.code, said.String(), tt.says)
 				}
 			})

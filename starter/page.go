@@ -23,7 +23,7 @@ the page's server ends. It opens Temporal's Web UI, too. What is decided there i
 the name of --by; a link with --by is for another person, and opens the page alone.`,
 		Example:           "  starter page\n  starter page 0198c5e2\n  starter page --by kim",
 		Args:              argsBetween(0, 1, "at most one RUN"),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.handleWith(func(ctx context.Context, args []string) error {
 			return c.linkPage(ctx, name, cmd.Flags().Changed("by"), args)
 		}),

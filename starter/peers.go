@@ -76,7 +76,7 @@ printed stays unread.`,
 			if err != nil {
 				return err
 			}
-			drained, err := mailbox.Mailboxes{Dirs: dirs}.Drain(ctx, id, c.printMail)
+			drained, err := mailbox.Mailboxes{Dirs: dirs}.Drain(ctx, id, func(d mailbox.Drained) error { return c.printMail(d) })
 			for _, bad := range drained.Unreadable {
 				fmt.Fprintln(c.err, "starter:", display.Line(bad))
 			}

@@ -49,7 +49,7 @@ func TestNoPlaceIsGuessed(t *testing.T) {
 	for _, env := range [][]string{nil, {"HOME="}, {"XDG_STATE_HOME=state", "HOME=home"}} {
 		var out, errs captured.Output
 		c := newCLI(console{args: []string{"list"}, out: &out, err: &errs, environ: env})
-		if code := c.main(t.Context()); code != exitUsage || !strings.Contains(errs.String(), "--runs-dir DIR") {
+		if code := c.run(t.Context()); code != exitUsage || !strings.Contains(errs.String(), "--runs-dir DIR") {
 			t.Errorf("%v: code %d, %s", env, code, errs.String())
 		}
 	}
@@ -95,7 +95,7 @@ func TestTwoStartsAtOnce(t *testing.T) {
 				args: []string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir},
 				in:   strings.NewReader(""), out: &outs[i], err: &errs, environ: os.Environ(), now: time.Now,
 			})
-			code := c.main(ctx)
+			code := c.run(ctx)
 			ends <- ended{result{code, outs[i].String(), errs.String()}, i == 0}
 		}()
 	}

@@ -34,7 +34,7 @@ branch, text and status up to date: there is one pull request for each branch. A
 branch with commits that are not the run's is never overwritten.`,
 		Example:           "  starter pr slug#14\n  starter pr 14 --base release --title 'Trim titles'",
 		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.openPullRequest(ctx, r, in) }),
 	}
 	flags := cmd.Flags()

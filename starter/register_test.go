@@ -18,7 +18,7 @@ func registering(t *testing.T, in string, interactive bool, environ []string, ar
 		args: append(args, "--runs-dir", filepath.Join(home, ".runs")), in: strings.NewReader(in), out: &o, err: &e, now: time.Now,
 		environ: append([]string{"HOME=" + home}, environ...), interactive: interactive,
 	})
-	code = c.main(t.Context())
+	code = c.run(t.Context())
 	return code, o.String(), e.String(), home
 }
 

@@ -21,7 +21,7 @@ func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(runsDir, "workflows", "0298-a"), 0o700))
 	must(t, rundir.KeepName(runsDir, "shop#4", "0298-a"))
 	c.args = []string{"resume", "shop#4"}
-	if code := c.main(t.Context()); code != exitFailed || !strings.Contains(said.String(), "no events") {
+	if code := c.run(t.Context()); code != exitFailed || !strings.Contains(said.String(), "no events") {
 		t.Errorf("code %d, said %q", code, said)
 	}
 }

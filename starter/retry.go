@@ -82,7 +82,7 @@ func (c *cli) goOnFlags(cmd *cobra.Command, f *retryFlags) *pflag.FlagSet {
 	flags.DurationVar(&f.limits.Check, "check-timeout", 0, "limit of each check; default: as before")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	f.given = flags.Changed
-	cmd.Args, cmd.ValidArgsFunction = exactArgs(1, wantsRun), c.completeRun
+	cmd.Args, cmd.ValidArgsFunction = exactArgs(1, wantsRun), c.completeRun()
 	cmd.RunE = c.onRun(func(ctx context.Context, r found, _ []string) error { return c.retryRun(ctx, r, *f) })
 	return flags
 }

@@ -24,7 +24,7 @@ decision or the answer. q at a question leaves that run waiting and goes to the
 next. With a RUN it is about that run alone. It needs a terminal.`,
 		Example:           "  starter review\n  starter review slug#14",
 		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.handleWith(func(ctx context.Context, args []string) error {
 			if !c.interactive || c.json {
 				return usageErrorf("review asks at a terminal: elsewhere see `%s`, and decide by approve, reject and answer", c.hintCommand("list"))
@@ -84,7 +84,7 @@ func (c *cli) reviewAll(ctx context.Context, client *runs.Client, rows []board.R
 		f.shown = pendingID(p)
 		err = f.settleWait(ctx)
 		switch {
-		case errors.Is(err, errUnanswered) && c.lines.Ended():
+		case errors.Is(err, errUnanswered) && c.typedLines(screen).Ended():
 			return &statusError{p.Status}
 		case err != nil && !errors.Is(err, errUnanswered) && !errors.Is(err, errSettled):
 			return err

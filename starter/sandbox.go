@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 )
 
-func (c *cli) settingsPath() string { return settings.Path(c.getenv) }
+func (c *console) settingsPath() string { return settings.Path(c.getenv) }
 
 // chooseSandbox returns the policy that a flag names, else the one that the user has decided on, else
 // run.SandboxRequired. It tells of a decision for off.

@@ -40,7 +40,7 @@ type shownFire struct {
 func (c *cli) onSchedule(use, short string, act func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Example: "  starter schedule " + use + " nightly", Args: exactArgs(1, "the NAME of a schedule"),
-		ValidArgsFunction: c.completeSchedule,
+		ValidArgsFunction: c.completeSchedule(),
 		RunE: c.handleWith(func(ctx context.Context, args []string) error {
 			if use != "show" {
 				if err := c.mayDecide(); err != nil {
@@ -61,20 +61,22 @@ func (c *cli) onSchedule(use, short string, act func(ctx context.Context, t clie
 	}
 }
 
-func (c *cli) completeSchedule(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func (c *cli) completeSchedule() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.runsDir})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer t.Close()
+		list, _ := listSchedules(cmd.Context(), t)
+		for _, s := range list {
+			names = append(names, s.Name)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.runsDir})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer t.Close()
-	list, _ := listSchedules(cmd.Context(), t)
-	for _, s := range list {
-		names = append(names, s.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (c *cli) scheduleShow() *cobra.Command {

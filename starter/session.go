@@ -303,24 +303,26 @@ func sessionStateIn(s terminal.Style, state session.State) string {
 }
 
 // completeSession completes the id of a session for the shell.
-func (c *cli) completeSession(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func (c *cli) completeSession() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.runsDir})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		defer t.Close()
+		found, err := c.sessionsOf(t).List(cmd.Context(), false, 50)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var ids []string
+		for _, l := range found {
+			ids = append(ids, cobra.CompletionWithDesc(string(l.ID), string(l.State)+" "+story.OneLine(cmp.Or(l.Title, l.Provider), 40)))
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
-	t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.runsDir})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer t.Close()
-	found, err := c.sessionsOf(t).List(cmd.Context(), false, 50)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var ids []string
-	for _, l := range found {
-		ids = append(ids, cobra.CompletionWithDesc(string(l.ID), string(l.State)+" "+story.OneLine(cmp.Or(l.Title, l.Provider), 40)))
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 // sessionRecord returns the directory of a session on this host.

@@ -86,7 +86,7 @@ func TestOnlyAPersonGrantsRuns(t *testing.T) {
 func TestNoRunHasTheToolsOfASession(t *testing.T) {
 	var said bytes.Buffer
 	c := newCLI(console{err: &said, out: &said, environ: []string{"HOME=" + t.TempDir()}, args: []string{"run", "x", "--provider", "claude", "--repo", repository(t), "--check", "true", "--mcp", "ratchet"}})
-	if code := c.main(t.Context()); code == 0 || !strings.Contains(said.String(), "a run's agents may not") {
+	if code := c.run(t.Context()); code == 0 || !strings.Contains(said.String(), "a run's agents may not") {
 		t.Errorf("%d: %s", code, said.String())
 	}
 }

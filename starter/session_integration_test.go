@@ -121,7 +121,7 @@ func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan int, 1)
-	go func() { ended <- c.main(ctx) }()
+	go func() { ended <- c.run(ctx) }()
 	eventually.Holds(t, "the agent is told", func() bool { _, err := os.Stat(filepath.Join(b.dir, "told")); return err == nil })
 	stop()
 	write(t, filepath.Join(b.dir, "go"), "")

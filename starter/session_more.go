@@ -35,7 +35,7 @@ func (c *cli) sessionMessageCommand(use, update, verdict, short, long string) *c
 	var by sessionflow.By
 	cmd := &cobra.Command{
 		Use: use + " SESSION", Short: short, Long: long, Example: "  starter session " + use + " 0198c5e2",
-		Args: exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession,
+		Args: exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession(),
 		RunE: c.onSession(func(ctx context.Context, s foundSession, _ []string) error {
 			if err := s.Send(ctx, s.id, update, "", by, nil); err != nil {
 				return err
@@ -54,7 +54,7 @@ func (c *cli) sessionDiffCommand() *cobra.Command {
 		Long: `Prints the diff of the session's checkout against the commit that it was made
 from. Nothing of it is in your repository: ` + "`git apply`" + ` takes it in.`,
 		Example: "  starter session diff 0198c5e2 | git apply --index",
-		Args:    exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession,
+		Args:    exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession(),
 		RunE: c.onSession(func(ctx context.Context, s foundSession, _ []string) error {
 			var ref run.Ref
 			if err := s.Send(ctx, s.id, sessionflow.DiffUpdate, "", sessionflow.By{}, &ref); err != nil {
@@ -81,7 +81,7 @@ func (c *cli) sessionShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show SESSION", Short: "Show the session's state and its last messages",
 		Example: "  starter session show 0198c5e2\n  starter session show 0198c5e2 --json | jq .usage",
-		Args:    exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession,
+		Args:    exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession(),
 		RunE: c.onSession(func(ctx context.Context, s foundSession, _ []string) error {
 			snap, err := s.State(ctx, s.id)
 			if err != nil {
@@ -143,7 +143,7 @@ func (c *cli) sessionWatchCommand() *cobra.Command {
 		Long: `Prints each answer of the session's agent, each change of the session's state, and
 what it waits for, until it is retired. An interrupt ends the following alone.`,
 		Example: "  starter session watch 0198c5e2",
-		Args:    exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession,
+		Args:    exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession(),
 		RunE: c.onSession(func(ctx context.Context, s foundSession, _ []string) error { return c.watchSession(ctx, s) }),
 	}
 }

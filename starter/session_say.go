@@ -33,7 +33,7 @@ an answer about a budget.`,
   git log -5 | starter session say 0198c5e2 - --model opus
   starter session say 0198c5e2 'Go on' --message-id nightly-7 --detach`,
 		Args:              exactArgs(2, "a SESSION and the message as one argument"),
-		ValidArgsFunction: c.completeSession,
+		ValidArgsFunction: c.completeSession(),
 		RunE: c.onSession(func(ctx context.Context, s foundSession, args []string) error {
 			var err error
 			if m.Text, err = c.textArgument(args[0]); err != nil {
@@ -208,7 +208,7 @@ pending now; with it the decision fits that call alone. Any other word answers t
 question about a used-up budget: the new total, or stop.`,
 		Example:           "  starter session decide 0198c5e2 approve --session\n  starter session decide 0198c5e2 reject --reason 'not that file'\n  starter session decide 0198c5e2 200000",
 		Args:              exactArgs(2, "a SESSION and approve, reject or an answer"),
-		ValidArgsFunction: c.completeSession,
+		ValidArgsFunction: c.completeSession(),
 		RunE: c.onSession(func(ctx context.Context, s foundSession, args []string) error {
 			snap, err := s.State(ctx, s.id)
 			if err != nil {

@@ -21,7 +21,7 @@ stays; an empty text leaves the choice to the agent. A turn under way ends as it
 began. An agent without a turn is ended: the next message resumes it with the
 choice.`,
 		Example: "  starter session set 0198c5e2 --model opus\n  starter session set 0198c5e2 --mode plan\n  starter session set 0198c5e2 --model ''",
-		Args:    exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession,
+		Args:    exactArgs(1, wantsSession), ValidArgsFunction: c.completeSession(),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&model, "model", "", "`model` from the next turn on")

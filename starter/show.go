@@ -20,7 +20,7 @@ the cost of a run that is over, as Markdown. What people and models wrote stands
 code: it mentions nobody and closes no issue.`,
 		Example:           "  starter show slug#14\n  gh pr create --title 'Trim titles' --body \"$(starter show 14)\"",
 		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.showRun(ctx, r) }),
 	}
 }

@@ -33,7 +33,7 @@ func (c *cli) statusCommand() *cobra.Command {
 		Short:             "Show where a run stands and what it waits for",
 		Example:           "  starter status slug#14\n  starter status slug#14 --json | jq -r .status",
 		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
 			st, err := c.statusOf(ctx, r)
 			if err != nil {

@@ -34,7 +34,7 @@ approvals and answers; elsewhere it ends with exit code 3 or 4 when the run
 waits. An interrupt ends the watching, never the run.`,
 		Example:           "  starter watch slug#14\n  starter watch slug#14 --json | jq -r .type",
 		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun,
+		ValidArgsFunction: c.completeRun(),
 		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
 			return c.followRun(ctx, r)
 		}, bothWaits...),
@@ -85,7 +85,8 @@ func (c *cli) newFollowerOn(screen *terminal.Screen, r found) *follower {
 	f.tools, f.showTool = c.toolsOf(r.id), func(t rundir.ToolCall) { c.printTool(f.screen, t) }
 	if c.interactive {
 		f.decider = c.newPerson(f.screen, r.id)
-		f.notes, f.typing = c.lines.Notes(), c.lines.Typing()
+		lines := c.typedLines(f.screen)
+		f.notes, f.typing = lines.Notes(), lines.Typing()
 	}
 	return f
 }
@@ -215,7 +216,7 @@ func (c *cli) printWays(o run.Outlook) {
 }
 
 // userName returns the local user's name, or a number for one without a name. Decisions carry it.
-func (c *cli) userName() string {
+func (c *console) userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
