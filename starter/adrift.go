@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // adriftPatience is the time limit of adrift.
@@ -20,16 +21,16 @@ const adriftPatience = 15 * time.Second
 
 // adriftRuns returns the runs without an open workflow whose records in the runs directory say that
 // they are not over. A loss of the database causes such runs.
-func (c *cli) adriftRuns(ctx context.Context, client *runs.Client) (ids []run.ID, err error) {
+func adriftRuns(ctx context.Context, c *factory.Factory, client *runs.Client) (ids []run.ID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adriftPatience)
 	defer cancel()
-	entries, err := os.ReadDir(filepath.Join(c.runsDir, "workflows"))
+	entries, err := os.ReadDir(filepath.Join(c.RunsDir, "workflows"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	for _, entry := range entries {
 		id := run.ID(entry.Name())
-		dir, err := c.openRecord(id)
+		dir, err := c.OpenRecord(id)
 		if err != nil || id.Validate() != nil {
 			continue
 		}
@@ -51,7 +52,7 @@ func (c *cli) adriftRuns(ctx context.Context, client *runs.Client) (ids []run.ID
 }
 
 // adriftText returns a text that tells how to resume these runs.
-func (c *cli) adriftText(ids []run.ID) string {
+func adriftText(c *factory.Factory, ids []run.ID) string {
 	const most = 3
 	var names []string
 	for _, id := range ids[:min(len(ids), most)] {
@@ -62,17 +63,17 @@ func (c *cli) adriftText(ids []run.ID) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("%s not over and without a workflow: %s; bring each back with `%s`",
-		display.Count(len(ids), "run is", "runs are"), text, c.hintCommand("resume RUN"))
+		display.Count(len(ids), "run is", "runs are"), text, c.Hint("resume RUN"))
 }
 
-func (c *cli) findAdrift(ctx context.Context, client *runs.Client) finding {
+func findAdrift(ctx context.Context, c *factory.Factory, client *runs.Client) finding {
 	f := finding{Name: "records"}
-	ids, err := c.adriftRuns(ctx, client)
+	ids, err := adriftRuns(ctx, c, client)
 	switch {
 	case err != nil:
 		f.Detail = err.Error()
 	case len(ids) > 0:
-		f.Detail = c.adriftText(ids)
+		f.Detail = adriftText(c, ids)
 	default:
 		f.OK, f.Detail = true, "every run that is not over has its workflow"
 	}
@@ -91,16 +92,16 @@ type recordNote struct {
 }
 
 // recordedEnd returns the snapshot of the record of a run that is over; nil if there is none, or the record has not ended.
-func (c *cli) recordedEnd(id run.ID) *run.Snapshot {
-	if s := c.recordedSnapshot(id); s != nil && s.State.Status.Terminal() {
+func recordedEnd(c *factory.Factory, id run.ID) *run.Snapshot {
+	if s := recordedSnapshot(c, id); s != nil && s.State.Status.Terminal() {
 		return s
 	}
 	return nil
 }
 
 // recordedSnapshot returns the snapshot of a run's record, or nil.
-func (c *cli) recordedSnapshot(id run.ID) *run.Snapshot {
-	dir, err := c.openRecord(id)
+func recordedSnapshot(c *factory.Factory, id run.ID) *run.Snapshot {
+	dir, err := c.OpenRecord(id)
 	if err != nil {
 		return nil
 	}
@@ -113,8 +114,8 @@ func (c *cli) recordedSnapshot(id run.ID) *run.Snapshot {
 
 // takeRecorded takes from the record what the workflow has forgotten: branch, commits and usage, and how the run ended if
 // both are over.
-func (c *cli) takeRecorded(st *standingOf) {
-	s := c.recordedSnapshot(st.RunID)
+func takeRecorded(c *factory.Factory, st *standingOf) {
+	s := recordedSnapshot(c, st.RunID)
 	if s == nil {
 		return
 	}
@@ -127,14 +128,14 @@ func (c *cli) takeRecorded(st *standingOf) {
 		st.State = s.State
 		st.Record.next = "branch, commits and end are the record's"
 	default:
-		st.Record.next = "continue from it with `" + c.hintCommand("resume %s", st.RunID) + "`"
+		st.Record.next = "continue from it with `" + c.Hint("resume %s", st.RunID) + "`"
 	}
 }
 
 // seqOn returns the number of the last event of a run's record on this host. It returns zero
 // when there is none.
-func (c *cli) seqOn(id run.ID) int {
-	dir, err := c.openRecord(id)
+func seqOn(c *factory.Factory, id run.ID) int {
+	dir, err := c.OpenRecord(id)
 	if err != nil {
 		return 0
 	}
@@ -148,9 +149,9 @@ func (c *cli) seqOn(id run.ID) int {
 // noteOn returns the faults of the record, or nil when it has none. The caller read recorded,
 // the number of the record's last event, before it asked for the workflow's state. A record is
 // written after its workflow.
-func (c *cli) noteOn(id run.ID, recorded int, state run.State) *recordNote {
+func noteOn(c *factory.Factory, id run.ID, recorded int, state run.State) *recordNote {
 	var n recordNote
-	if dir, err := c.openRecord(id); err == nil {
+	if dir, err := c.OpenRecord(id); err == nil {
 		n.Foreign = foreignIn(dir)
 	}
 	if state.LastEventID != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
 )
 
@@ -227,12 +228,12 @@ func testBranchesThatStay(b bench) {
 func TestAForgedRecordNamesNoBranchOfTheUsers(t *testing.T) {
 	repo := repository(t)
 	in := run.Input{RunID: "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", Name: "shop#1", Repository: run.Repository{Path: repo, Base: run.Commit(strings.TrimSpace(gitIn(t, repo, "rev-parse", "HEAD")))}}
-	c := newCLI(console{})
-	c.runsDir = t.TempDir()
+	c := newFactory(console.Console{})
+	c.RunsDir = t.TempDir()
 	for branch, want := range map[string]int{"release": 0, "feature/release": 0, "ratchet/1-mend-it": 1} {
 		gitIn(t, repo, "branch", branch)
-		r := recordOf{dir: c.runsDir, in: in, branch: branch, events: []run.Event{{Payload: run.RunFailed{}}}}
-		n := len(c.branchOf(t.Context(), cleanFlags{}, r, time.Time{}, c.findLanded(t.Context(), []recordOf{r})))
+		r := recordOf{dir: c.RunsDir, in: in, branch: branch, events: []run.Event{{Payload: run.RunFailed{}}}}
+		n := len(branchOf(t.Context(), c, cleanFlags{}, r, time.Time{}, findLanded(t.Context(), c, []recordOf{r})))
 		if n != want {
 			t.Errorf("%s: %d branches", branch, n)
 		}

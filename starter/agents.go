@@ -12,12 +12,14 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) agentsCommand() *cobra.Command {
+func agentsCommand(c *factory.Factory) *cobra.Command {
 	var worker bool
 	cmd := &cobra.Command{
 		Use:   "agents",
@@ -26,16 +28,16 @@ func (c *cli) agentsCommand() *cobra.Command {
 models and modes, and what it can do; or why it cannot be used. It looks on this
 machine, and with --worker on that of the worker, which is where agents run.`,
 		Example: "  starter agents\n  starter agents --worker --json | jq '.[] | select(.installed).kind'",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
-			list, err := c.listAgents(ctx, worker)
+		Args:    usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
+			list, err := listAgents(ctx, c, worker)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return c.printJSON(list)
+			if c.JSON {
+				return c.PrintJSON(list)
 			}
-			c.printAgents(list)
+			printAgents(c, list)
 			return nil
 		}),
 	}
@@ -47,11 +49,11 @@ machine, and with --worker on that of the worker, which is where agents run.`,
 // way there.
 const askLimit = agent.ManifestTimeout + 15*time.Second
 
-func (c *cli) listAgents(ctx context.Context, worker bool) ([]agent.Manifest, error) {
+func listAgents(ctx context.Context, c *factory.Factory, worker bool) ([]agent.Manifest, error) {
 	if !worker {
-		return c.localAgents(ctx), nil
+		return localAgents(ctx, c), nil
 	}
-	client, closeClient, err := c.dialEngine(ctx)
+	client, closeClient, err := c.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,20 +64,20 @@ func (c *cli) listAgents(ctx context.Context, worker bool) ([]agent.Manifest, er
 }
 
 // localAgents returns the manifests of the agents on this machine, asked in the working directory.
-func (c *cli) localAgents(ctx context.Context) []agent.Manifest {
+func localAgents(ctx context.Context, c *factory.Factory) []agent.Manifest {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."
 	}
-	config := host.Config{Environ: c.environ}
-	if s, err := settings.Read(c.settingsPath()); err == nil { // a broken file means the box
+	config := host.Config{Environ: c.Environ}
+	if s, err := settings.Read(c.SettingsPath()); err == nil { // a broken file means the box
 		config.Sandbox = s.Sandbox()
 	}
 	return config.CollectManifests(ctx, dir)
 }
 
-func (c *cli) printAgents(list []agent.Manifest) {
-	s := c.style()
+func printAgents(c *factory.Factory, list []agent.Manifest) {
+	s := c.Style()
 	var rows [][]string
 	for _, m := range list {
 		sign := s.Good("✓")
@@ -87,7 +89,7 @@ func (c *cli) printAgents(list []agent.Manifest) {
 		}
 		rows = append(rows, []string{sign + " " + m.Label, story.OneLine(m.Version, 20), story.OneLine(agentGist(m), 300)})
 	}
-	c.printf("%s", terminal.Table(rows))
+	c.Printf("%s", terminal.Table(rows))
 }
 
 // briefReason returns why an agent is not there. It counts the directories in which its program was looked for; the

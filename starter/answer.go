@@ -8,15 +8,17 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) answerCommand() *cobra.Command {
+func answerCommand(c *factory.Factory) *cobra.Command {
 	var r run.Reply
 	var alone bool // the text, without a run
-	take := c.onRunOr(1, func(ctx context.Context, f found, args []string) error {
+	take := onRunOr(c, 1, func(ctx context.Context, f found, args []string) error {
 		r.Text = args[0]
 		if alone && namesRun(r.Text, f.id) {
-			return usageErrorf("%s names a run: say the answer, too", display.Line(r.Text))
+			return usage.Errorf("%s names a run: say the answer, too", display.Line(r.Text))
 		}
 		p, err := f.Pending(ctx, f.id)
 		if err != nil {
@@ -27,14 +29,14 @@ func (c *cli) answerCommand() *cobra.Command {
 		}
 		if q := p.Question; q != nil && (r.QuestionID == "" || r.QuestionID == q.QuestionID) {
 			r.QuestionID = q.QuestionID
-			if err := c.readWord(&r, f, *q); err != nil {
+			if err := readWord(c, &r, f, *q); err != nil {
 				return err
 			}
 		}
 		if err := f.Reply(ctx, f.id, r); err != nil {
 			return err
 		}
-		return c.printAccepted(f, r.QuestionID, "answered")
+		return printAccepted(c, f, r.QuestionID, "answered")
 	}, run.AwaitingInput)
 	cmd := &cobra.Command{
 		Use:   "answer [RUN] TEXT",
@@ -48,15 +50,15 @@ start, the answer is "again", "without" or "stop". A question about a budget is
 answered with the new total, or with "stop". What an answer leads to stands in
 "status".`,
 		Example:           "  starter answer slug#14 'round half up, as the invoice does'\n  starter answer slug#14 200000 --question qst-2-1\n  starter answer slug#14 'fix: call python3, there is no python here'",
-		Args:              argsBetween(1, 2, "perhaps a RUN, and the answer as one argument"),
-		ValidArgsFunction: c.completeRun(),
+		Args:              usage.ArgsBetween(1, 2, "perhaps a RUN, and the answer as one argument"),
+		ValidArgsFunction: completeRun(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			alone = len(args) == 1
 			return take(cmd, args)
 		},
 	}
 	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
-	c.byFlag(cmd.Flags(), &r.By, "`name` of who answers")
+	byFlag(c, cmd.Flags(), &r.By, "`name` of who answers")
 	return cmd
 }
 
@@ -83,12 +85,12 @@ func isPartOf(text string, id run.ID) bool {
 }
 
 // readWord reads the answers that are no text: retry, after an error, and cancel, which is no answer.
-func (c *cli) readWord(r *run.Reply, f found, q run.PendingQuestion) error {
+func readWord(c *factory.Factory, r *run.Reply, f found, q run.PendingQuestion) error {
 	switch word := strings.ToLower(strings.TrimSpace(r.Text)); {
 	case word == "retry" && q.Kind.Repeats():
 		r.Text, r.Retry = "", true
 	case word == "cancel" && q.Kind != run.BaselineQuestion:
-		return usageErrorf("%q would be sent as an answer: end the run with `%s`, or say more than the word", r.Text, c.hintCommand("cancel %s", f.shownName()))
+		return usage.Errorf("%q would be sent as an answer: end the run with `%s`, or say more than the word", r.Text, c.Hint("cancel %s", f.shownName()))
 	}
 	return nil
 }

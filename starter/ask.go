@@ -3,63 +3,38 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
-// newPerson returns the decider that asks the person at the terminal.
-func (c *cli) newPerson(screen *terminal.Screen, id run.ID) *dialog.Person {
+// newDecider returns the decider that asks the person at the terminal.
+func newDecider(c *factory.Factory, screen *terminal.Screen, id run.ID) *dialog.Person {
 	p := &dialog.Person{
-		Screen: screen, Lines: c.typedLines(screen), Name: c.userName(), Report: c.reportsOf(id),
+		Screen: screen, Lines: c.TypedLines(screen), Name: c.UserName(), Report: reportsOf(c, id),
 		Load: func(ref run.Ref) ([]byte, error) {
-			dir, err := c.openRecord(id)
+			dir, err := c.OpenRecord(id)
 			if err != nil {
 				return nil, err
 			}
 			return dir.Load(ref)
 		},
 	}
-	if c.screen {
-		p.Page = func(text string) error { return c.pageText(text) }
-		p.NewReply = func(text string) (dialog.Draft, error) { return c.newReply(text) }
+	if c.Screen {
+		p.Page = func(text string) error { return pageText(c, text) }
+		p.NewReply = func(text string) (dialog.Draft, error) { return newReply(c, text) }
 	}
 	return p
 }
 
-// typedLines returns the lines that the person types while the command works.
-func (c *console) typedLines(screen *terminal.Screen) *dialog.Lines {
-	if c.lines == nil {
-		c.lines = c.readTyped(screen)
-	}
-	return c.lines
-}
-
-// readTyped returns the lines that the person types: key by key on a terminal, else line by line.
-func (c *console) readTyped(screen *terminal.Screen) *dialog.Lines {
-	f, ok := c.in.(*os.File)
-	if !ok || !c.interactive {
-		return dialog.ReadLines(c.in, screen)
-	}
-	k, err := terminal.OpenKeyboard(f)
-	if err != nil { // a terminal of another kind: it shows typed characters by itself
-		return dialog.ReadLines(c.in, screen)
-	}
-	if c.screen && c.getenv("TERM") != "dumb" {
-		k.HoldPastes(c.out)
-	}
-	c.atEnd = append(c.atEnd, k.Close)
-	return dialog.ReadKeys(k, screen)
-}
-
 // pageText shows a text in the person's pager.
-func (c *cli) pageText(text string) error {
-	pager := c.getenv("PAGER")
+func pageText(c *factory.Factory, text string) error {
+	pager := c.Getenv("PAGER")
 	if pager == "" {
 		if _, err := exec.LookPath("less"); err != nil {
 			return errors.New("there is no pager: set PAGER, or install less")
@@ -67,11 +42,11 @@ func (c *cli) pageText(text string) error {
 		pager = "less -R"
 	}
 	cmd := exec.Command("sh", "-c", pager)
-	cmd.Env = c.environ
-	if c.getenv("LESS") == "" {
+	cmd.Env = c.Environ
+	if c.Getenv("LESS") == "" {
 		cmd.Env = append(cmd.Environ(), "LESS=FRX")
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), c.out, c.err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), c.Out, c.Err
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("the pager %q: %w", pager, err)
 	}
@@ -79,8 +54,8 @@ func (c *cli) pageText(text string) error {
 }
 
 // newReply begins the reply by which a person refuses a patch.
-func (c *cli) newReply(text string) (dialog.Draft, error) {
-	return c.newDraft("ratchet-*.reason.txt", text, "or give the reason in one line with n")
+func newReply(c *factory.Factory, text string) (dialog.Draft, error) {
+	return newDraft(c, "ratchet-*.reason.txt", text, "or give the reason in one line with n")
 }
 
 // baselineLines tell at a gate what the checks said before the patch.
@@ -96,8 +71,8 @@ func baselineLines(a run.PendingApproval) []string {
 }
 
 // tellEvents returns a function that prints a run's events as a story.
-func (c *cli) tellEvents(screen *terminal.Screen, id run.ID) func(run.Event) error {
-	t := &story.Teller{Style: screen.Style, Report: c.reportsOf(id)}
+func tellEvents(c *factory.Factory, screen *terminal.Screen, id run.ID) func(run.Event) error {
+	t := &story.Teller{Style: screen.Style, Report: reportsOf(c, id)}
 	return func(e run.Event) error {
 		for _, line := range t.Tell(e) {
 			screen.Wrapped(line)

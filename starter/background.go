@@ -21,6 +21,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // upLogName is the name of the file in the runs directory that gets the output of an engine in the background.
@@ -29,35 +31,35 @@ const upLogName = "up.log"
 const backgroundFlag = "background"
 
 // upInBackground starts `starter up` with the same flags as a process that outlives this one, and waits until it serves.
-func (c *cli) upInBackground(ctx context.Context) error {
-	f, err := c.servingFile()
+func upInBackground(ctx context.Context, c *factory.Factory) error {
+	f, err := servingFile(c)
 	if err != nil {
-		f, err = c.startBackground(ctx, c.argsWithout(backgroundFlag))
+		f, err = startBackground(ctx, c, argsWithout(c, backgroundFlag))
 	}
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(f)
+	if c.JSON {
+		return c.PrintJSON(f)
 	}
-	c.printf("ready: engine %s, runs in %s\n", f.Address, f.RunsDir)
-	c.printf("it runs in the background (process %d, log %s): `%s` ends it\n", f.UpPID, filepath.Join(f.RunsDir, upLogName), c.hintCommand("stop"))
+	c.Printf("ready: engine %s, runs in %s\n", f.Address, f.RunsDir)
+	c.Printf("it runs in the background (process %d, log %s): `%s` ends it\n", f.UpPID, filepath.Join(f.RunsDir, upLogName), c.Hint("stop"))
 	return nil
 }
 
 // argsWithout returns the arguments of this command without a flag that has no value.
-func (c *cli) argsWithout(flag string) []string {
-	return slices.DeleteFunc(slices.Clone(c.args), func(arg string) bool { return arg == "--"+flag || arg == "--"+flag+"=true" })
+func argsWithout(c *factory.Factory, flag string) []string {
+	return slices.DeleteFunc(slices.Clone(c.Args), func(arg string) bool { return arg == "--"+flag || arg == "--"+flag+"=true" })
 }
 
 // startBackground starts this program with the arguments of `up`, in a session of its own, so that no terminal ends it.
 // It returns when engine and worker serve. What the start writes is shown meanwhile.
-func (c *cli) startBackground(ctx context.Context, args []string) (f engine.File, err error) {
+func startBackground(ctx context.Context, c *factory.Factory, args []string) (f engine.File, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return f, err
 	}
-	store, err := rundir.Open(ctx, c.runsDir)
+	store, err := rundir.Open(ctx, c.RunsDir)
 	if err != nil {
 		return f, err
 	}
@@ -67,7 +69,7 @@ func (c *cli) startBackground(ctx context.Context, args []string) (f engine.File
 	}
 	defer log.Close()
 	cmd := exec.Command(self, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = c.environ, log, log
+	cmd.Env, cmd.Stdout, cmd.Stderr = c.Environ, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return f, err
@@ -82,16 +84,16 @@ func (c *cli) startBackground(ctx context.Context, args []string) (f engine.File
 		case <-ctx.Done():
 			return f, ctx.Err() // it goes on starting
 		case <-ended:
-			if f, err := c.servingFile(); err == nil { // another one was faster
+			if f, err := servingFile(c); err == nil { // another one was faster
 				return f, nil
 			}
-			shown.copyTo(c.err)
+			shown.copyTo(c.Err)
 			return f, errors.New("the engine did not start")
 		case <-tick.C:
-			if f, err := c.servingFile(); err == nil && f.UpPID == cmd.Process.Pid {
+			if f, err := servingFile(c); err == nil && f.UpPID == cmd.Process.Pid {
 				return f, nil
 			}
-			shown.copyTo(c.err)
+			shown.copyTo(c.Err)
 		}
 	}
 }
@@ -121,8 +123,8 @@ func (l *logReader) copyTo(w io.Writer) {
 }
 
 // servingFile returns engine.json of a `starter up` that runs.
-func (c *cli) servingFile() (engine.File, error) {
-	f, err := engine.ReadFile(c.runsDir)
+func servingFile(c *factory.Factory) (engine.File, error) {
+	f, err := engine.ReadFile(c.RunsDir)
 	if err == nil && !process.Runs(f.UpPID, f.UpKey) {
 		err = fs.ErrNotExist
 	}
@@ -131,40 +133,40 @@ func (c *cli) servingFile() (engine.File, error) {
 
 // startIfAway starts an engine in the background if err says that none runs and a person is at the terminal. It returns
 // nil if one serves now, and err otherwise.
-func (c *cli) startIfAway(ctx context.Context, err error, sandbox string) error {
+func startIfAway(ctx context.Context, c *factory.Factory, err error, sandbox string) error {
 	away, ok := errors.AsType[*temporalclient.Unreachable](err)
-	if !ok || !c.interactive || c.json || away.Source != temporalclient.Nowhere && away.Source != temporalclient.EngineFile {
+	if !ok || !c.Interactive || c.JSON || away.Source != temporalclient.Nowhere && away.Source != temporalclient.EngineFile {
 		return err
 	}
-	if _, running := c.servingFile(); running == nil { // it does not answer, and a second one would not be better
+	if _, running := servingFile(c); running == nil { // it does not answer, and a second one would not be better
 		return err
 	}
-	fmt.Fprintf(c.err, "starter: starting the engine in the background; `%s` ends it\n", c.hintCommand("stop"))
-	args := []string{"up", "--runs-dir", c.runsDir, "--task-queue", c.queue, "--no-color"}
+	fmt.Fprintf(c.Err, "starter: starting the engine in the background; `%s` ends it\n", c.Hint("stop"))
+	args := []string{"up", "--runs-dir", c.RunsDir, "--task-queue", c.Queue, "--no-color"}
 	if sandbox != "" {
 		args = append(args, "--sandbox", sandbox)
 	}
-	_, err = c.startBackground(ctx, args)
+	_, err = startBackground(ctx, c, args)
 	return err
 }
 
-func (c *cli) stopCommand() *cobra.Command {
+func stopCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the engine and the worker of the runs directory",
 		Long: `Stops the ` + "`starter up`" + ` of the runs directory, in the background or in another
 terminal, and waits until it has ended. Runs continue at the next start.`,
 		Example: "  starter stop",
-		Args:    exactArgs(0, "no arguments"),
-		RunE:    c.handleWith(func(ctx context.Context, _ []string) error { return c.stopUp(ctx) }),
+		Args:    usage.Args(0, "no arguments"),
+		RunE:    c.Handle(func(ctx context.Context, _ []string) error { return stopUp(ctx, c) }),
 	}
 }
 
-func (c *cli) stopUp(ctx context.Context) error {
-	if err := c.mayDecide(); err != nil {
+func stopUp(ctx context.Context, c *factory.Factory) error {
+	if err := c.MayDecide(); err != nil {
 		return err
 	}
-	f, err := engine.ReadFile(c.runsDir)
+	f, err := engine.ReadFile(c.RunsDir)
 	running := err == nil && process.Runs(f.UpPID, f.UpKey)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, engine.ErrNotHere) {
 		return err
@@ -183,27 +185,27 @@ func (c *cli) stopUp(ctx context.Context) error {
 			}
 		}
 	}
-	if c.json {
-		return c.printJSON(struct {
+	if c.JSON {
+		return c.PrintJSON(struct {
 			RunsDir string `json:"runsDir"`
 			Stopped bool   `json:"stopped"`
-		}{c.runsDir, running})
+		}{c.RunsDir, running})
 	}
 	if !running {
-		c.printf("nothing to stop: no `starter up` runs on %s\n", display.Line(c.runsDir))
+		c.Printf("nothing to stop: no `starter up` runs on %s\n", display.Line(c.RunsDir))
 		return nil
 	}
-	c.printf("stopped; runs continue at the next start\n")
+	c.Printf("stopped; runs continue at the next start\n")
 	return nil
 }
 
 // unitText returns a unit of systemd for this user that keeps engine and worker running.
-func (c *cli) unitText() (string, error) {
+func unitText(c *factory.Factory) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	dir, err := filepath.Abs(c.runsDir)
+	dir, err := filepath.Abs(c.RunsDir)
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +213,7 @@ func (c *cli) unitText() (string, error) {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$").Replace(word) + `"`
 	}
 	command := quote(self)
-	for _, arg := range c.argsWithout("unit") {
+	for _, arg := range argsWithout(c, "unit") {
 		command += " " + quote(arg)
 	}
 	if !strings.Contains(command, "--runs-dir") {

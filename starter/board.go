@@ -19,8 +19,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // Bounds of the board.
@@ -124,24 +127,24 @@ func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
 
 // openBoard shows the board until the person leaves it. What the person asks for runs as the command of
 // that name does.
-func (c *cli) openBoard(ctx context.Context) error {
-	f, ok := c.in.(*os.File)
+func openBoard(ctx context.Context, c *factory.Factory) error {
+	f, ok := c.In.(*os.File)
 	if !ok {
-		return usageErrorf("the board needs a terminal: see `%s`", c.hintCommand("list"))
+		return usage.Errorf("the board needs a terminal: see `%s`", c.Hint("list"))
 	}
-	client, closeClient, err := c.dialEngine(ctx)
+	client, closeClient, err := c.Dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer closeClient()
-	b := &board.Board{Style: c.style()}
-	day := &dayUsage{read: c.recordedEvents, dir: c.runsDir}
+	b := &board.Board{Style: c.Style()}
+	day := &dayUsage{read: c.RecordedEvents, dir: c.RunsDir}
 	for {
-		action, err := c.showBoard(ctx, client, b, day, f)
+		action, err := showBoard(ctx, c, client, b, day, f)
 		if err != nil || action == board.Quit {
 			return err
 		}
-		if err := c.actOnBoard(ctx, client, b, action); err != nil {
+		if err := actOnBoard(ctx, c, client, b, action); err != nil {
 			return err
 		}
 	}
@@ -154,28 +157,28 @@ const (
 )
 
 // showBoard shows the board until a key asks for an action.
-func (c *cli) showBoard(ctx context.Context, client *runs.Client, b *board.Board, day *dayUsage, f *os.File) (board.Action, error) {
+func showBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b *board.Board, day *dayUsage, f *os.File) (board.Action, error) {
 	k, err := terminal.OpenKeyboard(f)
 	if err != nil {
 		return "", fmt.Errorf("read the keys of this terminal: %w", err)
 	}
 	defer k.Close()
-	fmt.Fprint(c.out, takeScreen)
-	defer fmt.Fprint(c.out, giveScreen)
+	fmt.Fprint(c.Out, takeScreen)
+	defer fmt.Fprint(c.Out, giveScreen)
 	defer context.AfterFunc(ctx, k.Close)()
 	today := day.last
-	looks := c.watchBoard(ctx, client, day)
+	looks := watchBoard(ctx, c, client, day)
 	defer looks.stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		c.drawBoard(b, today)
+		drawBoard(c, b, today)
 		select {
 		case <-ctx.Done():
 			return board.Quit, nil
 		case look := <-looks.found:
 			if look.err != nil {
-				b.SetError(complaintOf(look.err))
+				b.SetError(exit.Complaint(look.err))
 				continue
 			}
 			b.SetRows(look.rows)
@@ -205,7 +208,7 @@ type boardLook struct {
 }
 
 // watchBoard looks again and again: first at the list, then at what the runs in it wait for.
-func (c *cli) watchBoard(ctx context.Context, client *runs.Client, day *dayUsage) boardLooks {
+func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, day *dayUsage) boardLooks {
 	ctx, cancel := context.WithCancel(ctx)
 	looks := boardLooks{found: make(chan boardLook)}
 	var looking sync.WaitGroup
@@ -225,8 +228,8 @@ func (c *cli) watchBoard(ctx context.Context, client *runs.Client, day *dayUsage
 			}
 			if err == nil {
 				describeRows(ctx, client, rows)
-				day.sum(c.now())
-				merged.mark(rows, func(found []runs.Listed) { c.markMerged(ctx, found) })
+				day.sum(c.Now())
+				merged.mark(rows, func(found []runs.Listed) { markMerged(ctx, c, found) })
 			}
 			give(boardLook{rows, day.last, err})
 			select {
@@ -263,37 +266,37 @@ func (m *mergedRuns) mark(rows []board.Row, look func([]runs.Listed)) {
 	}
 }
 
-func (c *cli) drawBoard(b *board.Board, today run.Usage) {
+func drawBoard(c *factory.Factory, b *board.Board, today run.Usage) {
 	columns, lines := 80, 24
-	if c.width != nil && c.width() > 0 {
-		columns = c.width()
+	if c.Width != nil && c.Width() > 0 {
+		columns = c.Width()
 	}
-	if c.height != nil && c.height() > 0 {
-		lines = c.height()
+	if c.Height != nil && c.Height() > 0 {
+		lines = c.Height()
 	}
-	title := fmt.Sprintf("ratchet · %s · %s", display.Count(b.Waiting(), "run needs you", "runs need you"), c.now().Format("15:04"))
+	title := fmt.Sprintf("ratchet · %s · %s", display.Count(b.Waiting(), "run needs you", "runs need you"), c.Now().Format("15:04"))
 	if used := story.Usage(today); used != "" {
 		title += " · today " + used
 	}
 	var text strings.Builder
 	text.WriteString("\x1b[H")
-	for i, line := range b.Draw(title, c.now(), columns, lines) {
+	for i, line := range b.Draw(title, c.Now(), columns, lines) {
 		if i > 0 {
 			text.WriteString("\r\n")
 		}
 		text.WriteString(line + "\x1b[K")
 	}
-	fmt.Fprint(c.out, text.String(), "\x1b[J")
+	fmt.Fprint(c.Out, text.String(), "\x1b[J")
 }
 
 // actOnBoard carries out an action on the chosen run, on the ordinary screen.
-func (c *cli) actOnBoard(ctx context.Context, client *runs.Client, b *board.Board, action board.Action) error {
+func actOnBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b *board.Board, action board.Action) error {
 	r, _ := b.Chosen()
-	screen := c.screenOn(c.out)
+	screen := c.ScreenOn(c.Out)
 	args := []string{string(action), string(r.ID)}
 	switch {
 	case action == board.Start:
-		goal, err := c.askLine(ctx, screen, screen.Wait("What shall the run reach? ")+screen.Dim("[a line, e your editor, Enter back] "))
+		goal, err := askLine(ctx, c, screen, screen.Wait("What shall the run reach? ")+screen.Dim("[a line, e your editor, Enter back] "))
 		if goal == "" || err != nil {
 			return ctx.Err()
 		}
@@ -306,30 +309,30 @@ func (c *cli) actOnBoard(ctx context.Context, client *runs.Client, b *board.Boar
 	case board.GroupOf(r.Listed) == board.Done:
 		args[0] = "status"
 	}
-	screen.Wrapped(screen.Dim("$ " + c.hintCommand("%s", story.OneLine(shellquote.Join(args...), 2000))))
-	sub := c.fork(*c.console)
-	sub.args = slices.Concat(args, c.globalArgs())
-	sub.run(ctx)
-	_, _ = c.askLine(ctx, screen, screen.Dim("Enter: back to the board "))
+	screen.Wrapped(screen.Dim("$ " + c.Hint("%s", story.OneLine(shellquote.Join(args...), 2000))))
+	sub := c.Fork(*c.Console)
+	sub.Args = slices.Concat(args, globalArgs(c))
+	sub.Run(ctx)
+	_, _ = askLine(ctx, c, screen, screen.Dim("Enter: back to the board "))
 	return ctx.Err()
 }
 
 // askLine asks for a line, between two screens of the board. It returns the errors of dialog.Lines.
-func (c *cli) askLine(ctx context.Context, screen *terminal.Screen, prompt string) (string, error) {
+func askLine(ctx context.Context, c *factory.Factory, screen *terminal.Screen, prompt string) (string, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	asking := c.open()
-	defer asking.giveBack()
-	lines := asking.readTyped(screen)
+	asking := c.Open()
+	defer asking.GiveBack()
+	lines := asking.ReadTyped(screen)
 	screen.Line("")
 	return lines.Ask(ctx, "  "+prompt)
 }
 
 // globalArgs returns the flags of this command line that its other commands take as well.
-func (c *cli) globalArgs() []string {
-	args := []string{"--runs-dir", c.runsDir, "--task-queue", c.queue}
-	if c.plain {
+func globalArgs(c *factory.Factory) []string {
+	args := []string{"--runs-dir", c.RunsDir, "--task-queue", c.Queue}
+	if c.Plain {
 		args = append(args, "--no-color")
 	}
 	return args
@@ -341,8 +344,8 @@ func waitTitle(s terminal.Style, r board.Row) string {
 }
 
 // openBoardOrHelp shows the board, or the help where no engine answers.
-func (c *cli) openBoardOrHelp(ctx context.Context, cmd *cobra.Command) error {
-	err := c.openBoard(ctx)
+func openBoardOrHelp(ctx context.Context, c *factory.Factory, cmd *cobra.Command) error {
+	err := openBoard(ctx, c)
 	if _, away := errors.AsType[*temporalclient.Unreachable](err); away {
 		_ = cmd.Help()
 		return err

@@ -9,22 +9,24 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // cancelPatience is the time that `cancel` waits for the end. The processes of a run are gone
 // within 10 s.
 const cancelPatience = 20 * time.Second
 
-func (c *cli) cancelCommand() *cobra.Command {
+func cancelCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run",
 		Long: `Cancels the run and waits until it has ended: its processes are gone and its
 worktree is removed; its branch and its record stay.`,
 		Example:           "  starter cancel slug#14",
-		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+		Args:              usage.Args(1, usage.WantsRun),
+		ValidArgsFunction: completeRun(c),
+		RunE: onRun(c, func(ctx context.Context, r found, _ []string) error {
 			if err := r.Cancel(ctx, r.id); err != nil {
 				return err
 			}
@@ -40,10 +42,10 @@ worktree is removed; its branch and its record stay.`,
 			if res.Status != run.Canceled {
 				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.shownName(), res.Status)
 			}
-			if c.json {
-				return c.printJSON(outcome{RunResult: res})
+			if c.JSON {
+				return c.PrintJSON(outcome{RunResult: res})
 			}
-			c.printf("run %s: canceled; its branch %s has %s\n", r.shownName(), res.Branch, display.Count(res.Commits, "commit", "commits"))
+			c.Printf("run %s: canceled; its branch %s has %s\n", r.shownName(), res.Branch, display.Count(res.Commits, "commit", "commits"))
 			return nil
 		}),
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // TestARepositorysRunsDirectoryIsNotUsed has the files of an engine, and the record of a run that would go on with
@@ -34,10 +35,10 @@ func TestARepositorysRunsDirectoryIsNotUsed(t *testing.T) {
 		say  string
 		args []string
 	}{
-		{exitFailed, "git has checked out", []string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0"}},
-		{exitFailed, "git has checked out", []string{"resume", filepath.Join(dir, "workflows", string(id))}},
-		{exitUnreachable, "a checkout", []string{"list"}},
-		{exitUnreachable, "a checkout", []string{"env"}},
+		{exit.Failed, "git has checked out", []string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0"}},
+		{exit.Failed, "git has checked out", []string{"resume", filepath.Join(dir, "workflows", string(id))}},
+		{exit.Unreachable, "a checkout", []string{"list"}},
+		{exit.Unreachable, "a checkout", []string{"env"}},
 	} {
 		got := starter(t.Context(), "", append(tt.args, "--runs-dir", dir)...)
 		if got.code != tt.code || !strings.Contains(got.err, tt.say) || strings.Count(got.err, "\n") != 1 || got.out != "" {

@@ -20,8 +20,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 type cleanFlags struct {
@@ -49,7 +51,7 @@ type leftover struct {
 	Error      string     `json:"error,omitempty"`
 }
 
-func (c *cli) cleanCommand() *cobra.Command {
+func cleanCommand(c *factory.Factory) *cobra.Command {
 	var f cleanFlags
 	cmd := &cobra.Command{
 		Use:   "clean",
@@ -62,13 +64,13 @@ changed or built in. Each branch of a run that stays is shown with its reason, e
 with its commit: ` + "`git branch NAME COMMIT`" + ` brings it back. Where a repository is not
 at its path or cannot be read, branch and record stay. Caches are not touched.`,
 		Example: "  starter clean\n  starter clean --yes\n  starter clean --older 60d --records --yes",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+		Args:    usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
 			age, err := parseSpan(f.older)
 			if err != nil {
-				return usageErrorf("--older: %w", err)
+				return usage.Errorf("--older: %w", err)
 			}
-			return c.cleanRuns(ctx, f, c.now().Add(-age))
+			return cleanRuns(ctx, c, f, c.Now().Add(-age))
 		}),
 	}
 	flags := cmd.Flags()
@@ -79,23 +81,23 @@ at its path or cannot be read, branch and record stay. Caches are not touched.`,
 	return cmd
 }
 
-func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) error {
+func cleanRuns(ctx context.Context, c *factory.Factory, f cleanFlags, before time.Time) error {
 	if f.yes {
-		if err := c.mayDecide(); err != nil {
+		if err := c.MayDecide(); err != nil {
 			return err
 		}
 	}
-	records, err := c.readRecords()
+	records, err := readRecords(c)
 	if err != nil {
 		return err
 	}
-	landed := c.findLanded(ctx, records)
+	landed := findLanded(ctx, c, records)
 	if err := ctx.Err(); err != nil { // no repository is away for that
 		return err
 	}
-	found := append([]leftover{}, c.halfRemoved(f)...)
+	found := append([]leftover{}, halfRemoved(c, f)...)
 	for _, r := range records {
-		found = append(found, c.leftBy(ctx, f, r, before, landed)...)
+		found = append(found, leftBy(ctx, c, f, r, before, landed)...)
 	}
 	found = append(found, unknownBranches(ctx, landed, records)...)
 	failed := 0
@@ -108,10 +110,10 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 			l.Removed = l.Error == ""
 		}
 	}
-	if c.json {
-		err = c.printJSON(found)
+	if c.JSON {
+		err = c.PrintJSON(found)
 	} else {
-		c.printClean(found, f)
+		printClean(c, found, f)
 	}
 	if err == nil && failed > 0 {
 		err = fmt.Errorf("%s could not be removed", display.Count(failed, "thing", "things"))
@@ -120,11 +122,11 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 }
 
 // leftBy returns what a run has left: its branch and, if it is over for long enough, its files and its record.
-func (c *cli) leftBy(ctx context.Context, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
-	found := c.branchOf(ctx, f, r, before, landed)
+func leftBy(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
+	found := branchOf(ctx, c, f, r, before, landed)
 	away := len(found) > 0 && found[0].Why == whyAway
 	if end := r.endEvent(); end != nil && !end.TS.After(before) {
-		found = append(found, c.filesOf(ctx, f, r, away)...)
+		found = append(found, filesOf(ctx, c, f, r, away)...)
 	}
 	return found
 }
@@ -134,7 +136,7 @@ func (c *cli) leftBy(ctx context.Context, f cleanFlags, r recordOf, before time.
 const whyAway = "away"
 
 // branchOf returns the branch of a run, if it is there or may be there.
-func (c *cli) branchOf(ctx context.Context, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
+func branchOf(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
 	in := r.in
 	// A record that another process has forged names no branch of the user's.
 	if run.CheckBranch(r.branch, in.RunID, in.Name) != nil {
@@ -155,13 +157,13 @@ func (c *cli) branchOf(ctx context.Context, f cleanFlags, r recordOf, before tim
 		return nil
 	}
 	b.Commit = tip
-	b.Why, b.Stays = c.reasonOf(ctx, f, r, before, l, tip)
+	b.Why, b.Stays = reasonOf(ctx, c, f, r, before, l, tip)
 	b.Kept = b.Stays != ""
 	return []leftover{b}
 }
 
 // reasonOf returns the Why of a branch that is there, and why it stays; empty: it goes.
-func (c *cli) reasonOf(ctx context.Context, f cleanFlags, r recordOf, before time.Time, l merge.Landed, tip run.Commit) (why, stays string) {
+func reasonOf(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, before time.Time, l merge.Landed, tip run.Commit) (why, stays string) {
 	why = "unmerged"
 	if has, err := l.Has(ctx, tip); err == nil && has {
 		why = "merged"
@@ -174,7 +176,7 @@ func (c *cli) reasonOf(ctx context.Context, f cleanFlags, r recordOf, before tim
 	case end == nil:
 		return "open", "its run is not over"
 	case end.TS.After(before):
-		return "recent", fmt.Sprintf("its run ended %s ago, and --older %s spares it", c.agoText(end.TS), f.older)
+		return "recent", fmt.Sprintf("its run ended %s ago, and --older %s spares it", agoText(c, end.TS), f.older)
 	case inUse != nil:
 		return "inUse", display.Line(inUse.Error())
 	case why == "unmerged" && !f.unmerged:
@@ -184,15 +186,15 @@ func (c *cli) reasonOf(ctx context.Context, f cleanFlags, r recordOf, before tim
 }
 
 // filesOf returns the files of a run that is over, and its record. Away: its branch cannot be looked at.
-func (c *cli) filesOf(ctx context.Context, f cleanFlags, r recordOf, away bool) (found []leftover) {
+func filesOf(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, away bool) (found []leftover) {
 	one := leftover{RunID: r.in.RunID, Name: r.in.Name, Repository: r.in.Repository.Path, Why: "over"}
 	id := string(r.in.RunID)
 	for _, name := range []string{"agents/" + id, "workspaces/" + id, "tmp/" + id, "tmp/" + mergeChecks + id, checkouts + "/" + id} {
-		path := filepath.Join(c.runsDir, filepath.FromSlash(name))
+		path := filepath.Join(c.RunsDir, filepath.FromSlash(name))
 		if _, err := os.Lstat(path); err == nil {
 			files := one
 			files.Kind, files.Path, files.Bytes = "files", path, bytesIn(path)
-			if name == checkouts+"/"+id && c.hasOwnChanges(ctx, r.in) {
+			if name == checkouts+"/"+id && hasOwnChanges(ctx, c, r.in) {
 				files.Kept, files.Stays = true, "it has changes or build output of yours; remove it yourself"
 			}
 			found = append(found, files)
@@ -207,8 +209,8 @@ func (c *cli) filesOf(ctx context.Context, f cleanFlags, r recordOf, away bool) 
 }
 
 // hasOwnChanges reports whether the user has changed the checkout of a run, or may have.
-func (c *cli) hasOwnChanges(ctx context.Context, in run.Input) bool {
-	tree, err := c.checkoutOf(in.RunID, in.Repository)
+func hasOwnChanges(ctx context.Context, c *factory.Factory, in run.Input) bool {
+	tree, err := checkoutOf(c, in.RunID, in.Repository)
 	return err != nil || changedSince(ctx, tree)
 }
 
@@ -266,8 +268,8 @@ func removeRecord(dir string) error {
 }
 
 // halfRemoved returns the rests of records that an earlier clean was killed in.
-func (c *cli) halfRemoved(f cleanFlags) (found []leftover) {
-	workflows := filepath.Join(c.runsDir, "workflows")
+func halfRemoved(c *factory.Factory, f cleanFlags) (found []leftover) {
+	workflows := filepath.Join(c.RunsDir, "workflows")
 	entries, _ := os.ReadDir(workflows) // readRecords has reported the error
 	for _, entry := range entries {
 		if id, going := strings.CutPrefix(entry.Name(), goingPrefix); going {
@@ -292,8 +294,8 @@ func bytesIn(dir string) (total int64) {
 	return total
 }
 
-func (c *cli) printClean(found []leftover, f cleanFlags) {
-	s := c.style()
+func printClean(c *factory.Factory, found []leftover, f cleanFlags) {
+	s := c.Style()
 	rows := [][]string{}
 	var bytes, kept int64
 	removable, stay := 0, 0
@@ -325,21 +327,21 @@ func (c *cli) printClean(found []leftover, f cleanFlags) {
 		}
 		rows = append(rows, []string{story.OneLine(l.Name.Shown(l.RunID), 40), l.Kind, story.OneLine(nearPath(l.Path), 60), why, size, what})
 	}
-	c.printf("%s", terminal.Table(rows))
+	c.Printf("%s", terminal.Table(rows))
 	if len(rows) == 0 && kept == 0 {
-		c.printf("Nothing is left of runs that ended more than %s ago (--older).\n", f.older)
+		c.Printf("Nothing is left of runs that ended more than %s ago (--older).\n", f.older)
 		return
 	}
 	verb := "would go, with --yes"
 	if f.yes {
 		verb = "were to go"
 	}
-	c.printf("%s %s: %s", display.Count(removable, "thing", "things"), verb, terminal.Bytes(bytes))
+	c.Printf("%s %s: %s", display.Count(removable, "thing", "things"), verb, terminal.Bytes(bytes))
 	if stay > 0 {
-		c.printf("; %s", display.Count(stay, "thing stays", "things stay"))
+		c.Printf("; %s", display.Count(stay, "thing stays", "things stay"))
 	}
 	if kept > 0 {
-		c.printf("; records of these runs have %s, and stay without --records", terminal.Bytes(kept))
+		c.Printf("; records of these runs have %s, and stay without --records", terminal.Bytes(kept))
 	}
-	c.printf("\n")
+	c.Printf("\n")
 }

@@ -11,15 +11,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 const cleanedRun run.ID = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77"
 
 // overIn returns the record of a run that is over in a repository, where its branch has a commit of its own.
-func overIn(t *testing.T, c *cli, path string) recordOf {
+func overIn(t *testing.T, c *factory.Factory, path string) recordOf {
 	t.Helper()
 	in := run.Input{RunID: cleanedRun, Name: "shop#1", Repository: run.Repository{Path: path, Base: run.Commit(strings.TrimSpace(gitIn(t, path, "rev-parse", "HEAD")))}}
-	r := recordOf{filepath.Join(c.runsDir, "workflows", string(in.RunID)), in, "ratchet/1-mend-it", []run.Event{{Payload: run.RunCompleted{}}}}
+	r := recordOf{filepath.Join(c.RunsDir, "workflows", string(in.RunID)), in, "ratchet/1-mend-it", []run.Event{{Payload: run.RunCompleted{}}}}
 	must(t, os.MkdirAll(r.dir, 0o700))
 	commit := gitIn(t, path, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit-tree", "-p", "HEAD", "-m", "mended", "HEAD^{tree}")
 	gitIn(t, path, "branch", r.branch, strings.TrimSpace(commit))
@@ -42,15 +44,15 @@ func TestABranchThatCannotBeLookedAtKeepsItsRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out captured.Output
-			c := newCLI(console{out: &out, now: time.Now})
-			c.runsDir = t.TempDir()
+			c := newFactory(console.Console{Out: &out, Now: time.Now})
+			c.RunsDir = t.TempDir()
 			repo := repository(t)
 			linked := linkedTo(t, repo)
 			r := overIn(t, c, linked)
 			lose(t, repo, linked)
 			f := cleanFlags{records: true, unmerged: true, yes: true}
 			records := []recordOf{r}
-			found := c.leftBy(t.Context(), f, r, time.Time{}, c.findLanded(t.Context(), records))
+			found := leftBy(t.Context(), c, f, r, time.Time{}, findLanded(t.Context(), c, records))
 			if len(found) != 2 {
 				t.Fatalf("%+v", found)
 			}
@@ -60,7 +62,7 @@ func TestABranchThatCannotBeLookedAtKeepsItsRecord(t *testing.T) {
 			if l := found[1]; l.Kind != "record" || !l.Kept || !strings.Contains(l.Stays, "know of its branch") {
 				t.Errorf("%+v", l)
 			}
-			c.printClean(found, f)
+			printClean(c, found, f)
 			if got := out.String(); !strings.Contains(got, "stays: its repository is not at ") || !strings.Contains(got, "0 things were to go: 0 B; 2 things stay\n") {
 				t.Error(got)
 			}
@@ -72,8 +74,8 @@ func TestABranchThatCannotBeLookedAtKeepsItsRecord(t *testing.T) {
 func TestABranchOfAnotherWorkTreeIsNotUnknown(t *testing.T) {
 	for name, away := range map[string]bool{"that is there": false, "that was removed": true} {
 		t.Run(name, func(t *testing.T) {
-			c := newCLI(console{})
-			c.runsDir = t.TempDir()
+			c := newFactory(console.Console{})
+			c.RunsDir = t.TempDir()
 			repo := repository(t)
 			linked := linkedTo(t, repo)
 			records := []recordOf{overIn(t, c, linked)}
@@ -84,7 +86,7 @@ func TestABranchOfAnotherWorkTreeIsNotUnknown(t *testing.T) {
 			if away {
 				gitIn(t, repo, "worktree", "remove", linked)
 			}
-			found := unknownBranches(t.Context(), c.findLanded(t.Context(), records), records)
+			found := unknownBranches(t.Context(), findLanded(t.Context(), c, records), records)
 			if len(found) != 1 || found[0].Path != "ratchet/77-stranger" || found[0].Why != "unknown" {
 				t.Errorf("%+v", found)
 			}
@@ -94,13 +96,13 @@ func TestABranchOfAnotherWorkTreeIsNotUnknown(t *testing.T) {
 
 // TestWhatAnUnknownBranchSaysRemovesIt runs the command that clean names, from elsewhere.
 func TestWhatAnUnknownBranchSaysRemovesIt(t *testing.T) {
-	c := newCLI(console{})
-	c.runsDir = t.TempDir()
+	c := newFactory(console.Console{})
+	c.RunsDir = t.TempDir()
 	repo := filepath.Join(t.TempDir(), "kim's shop")
 	must(t, os.Rename(repository(t), repo))
 	gitIn(t, repo, "branch", "ratchet/77-stranger")
 	records := []recordOf{{in: run.Input{Repository: run.Repository{Path: repo}}, branch: "ratchet/1-mend-it"}}
-	found := unknownBranches(t.Context(), c.findLanded(t.Context(), records), records)
+	found := unknownBranches(t.Context(), findLanded(t.Context(), c, records), records)
 	if len(found) != 1 {
 		t.Fatalf("%+v", found)
 	}
@@ -144,8 +146,8 @@ func TestARemovedLinkedWorkTreeIsMadeAgain(t *testing.T) {
 
 // TestTheDiffOfARunWhoseRepositoryIsGone says which directory is missing.
 func TestTheDiffOfARunWhoseRepositoryIsGone(t *testing.T) {
-	c := newCLI(console{})
-	c.runsDir = t.TempDir()
+	c := newFactory(console.Console{})
+	c.RunsDir = t.TempDir()
 	repo := repository(t)
 	of := overIn(t, c, repo)
 	facts := rundir.Facts{Repository: of.in.Repository, Branch: of.branch}

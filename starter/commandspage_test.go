@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 var update = flag.Bool("update", false, "write docs/commands.md anew")
@@ -18,7 +20,7 @@ func TestCommandsPage(t *testing.T) {
 	const path, command = "../docs/commands.md", "go test ./starter -run TestCommandsPage -update"
 	var page strings.Builder
 	fmt.Fprintf(&page, "# Commands and flags of `starter`\n\nGenerated: do not edit, run `%s`. Examples are in `starter COMMAND --help`.\n", command)
-	writeCommand(&page, newCLI(console{environ: []string{"HOME=/home/you"}}).rootCommand())
+	writeCommand(&page, rootCommand(newFactory(console.Console{Environ: []string{"HOME=/home/you"}})))
 	if *update {
 		must(t, os.WriteFile(path, []byte(page.String()), 0o644))
 	}

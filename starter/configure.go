@@ -12,8 +12,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // placeOf names the place of a value for people.
@@ -48,8 +50,8 @@ type source struct {
 // configure gives the flags that the command line does not name the values of the user's file, and then
 // the values of the file in the repository's last commit. It returns who chose what, and shows what the user's
 // file loosens.
-func (c *cli) configure(ctx context.Context, flags *pflag.FlagSet, src workspace.Source, base string) (map[string]run.Origin, error) {
-	user, err := settings.Read(c.settingsPath())
+func configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, src workspace.Source, base string) (map[string]run.Origin, error) {
+	user, err := settings.Read(c.SettingsPath())
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +59,15 @@ func (c *cli) configure(ctx context.Context, flags *pflag.FlagSet, src workspace
 	if base == "" {
 		head = string(src.Base)
 	}
-	committed, err := settings.ReadCommitted(ctx, src.Root, src.Prefix, head, c.settingsPath())
+	committed, err := settings.ReadCommitted(ctx, src.Root, src.Prefix, head, c.SettingsPath())
 	if err != nil {
 		return nil, err
 	}
 	if committed.Note != "" {
-		fmt.Fprintf(c.err, "starter: %s\n", display.Line(committed.Note))
+		fmt.Fprintf(c.Err, "starter: %s\n", display.Line(committed.Note))
 	}
 	own := user.For(src.Root)
-	if c.byAgent {
+	if c.ByAgent {
 		own = own.ForAgent()
 	}
 	sources := []source{{run.FromUser, own}, {run.FromRepository, committed.Values}}
@@ -73,22 +75,22 @@ func (c *cli) configure(ctx context.Context, flags *pflag.FlagSet, src workspace
 	if err != nil {
 		return nil, err
 	}
-	if err := c.fillWords(flags, origins, sources); err != nil {
+	if err := fillWords(c, flags, origins, sources); err != nil {
 		return nil, err
 	}
 	for _, name := range settings.Names() {
 		if origins[name] == run.FromUser {
-			c.tellLoosened(name, own[name])
+			tellLoosened(c, name, own[name])
 		}
 	}
 	return origins, nil
 }
 
 // tellLoosened shows a value of the user's file that lets more happen than the default.
-func (c *cli) tellLoosened(name string, v settings.Value) {
+func tellLoosened(c *factory.Factory, name string, v settings.Value) {
 	for _, text := range v.Texts {
 		if settings.Loosens(name, text) != "" {
-			fmt.Fprintf(c.err, "starter: %s %s, as %s says\n", name, display.Line(text), display.Line(v.Path))
+			fmt.Fprintf(c.Err, "starter: %s %s, as %s says\n", name, display.Line(text), display.Line(v.Path))
 		}
 	}
 }
@@ -129,7 +131,7 @@ func (s source) fill(flags *pflag.FlagSet, origins map[string]run.Origin, name s
 	}
 	for _, text := range v.Texts {
 		if err := flags.Set(name, text); err != nil {
-			return usageErrorf("%s:%d: %s: %w", display.Line(v.Path), v.Line, name, err)
+			return usage.Errorf("%s:%d: %s: %w", display.Line(v.Path), v.Line, name, err)
 		}
 	}
 	origins[name] = s.origin

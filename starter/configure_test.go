@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // TestEverySettingIsAFlag holds that a key of the files is the name of a flag that the manual has, and that a
@@ -55,8 +56,8 @@ func configuredBy(t *testing.T, agent bool, user, repo string, args ...string) (
 		gitIn(t, dir, "commit", "-q", "-m", "settings")
 	}
 	c, said := localCLI(t, engine.File{}, false)
-	c.byAgent = agent
-	path := c.settingsPath()
+	c.ByAgent = agent
+	path := c.SettingsPath()
 	if user != "" {
 		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		write(t, path, strings.ReplaceAll(user, "$REPO", dir))
@@ -68,9 +69,9 @@ func configuredBy(t *testing.T, agent bool, user, repo string, args ...string) (
 	f.goalGiven = true
 	src, err := workspace.Inspect(t.Context(), f.repo, f.base)
 	must(t, err)
-	f.origins, err = c.configure(t.Context(), flags, src, f.base)
+	f.origins, err = configure(t.Context(), c, flags, src, f.base)
 	must(t, err)
-	in, err := c.inputFrom(t.Context(), f, src)
+	in, err := inputFrom(t.Context(), c, f, src)
 	must(t, err)
 	return in, f, said.String()
 }
@@ -243,8 +244,8 @@ func TestOptionsThatAreRefused(t *testing.T) {
 			}
 			must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it", "--provider", "claude", "--check", "true"}, tt.args...)))
 			f.goalGiven = true
-			_, err := c.runInput(t.Context(), f)
-			var usage *usageError
+			_, err := runInput(t.Context(), c, f)
+			var usage *usage.Error
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%v, want %q", err, tt.says)
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
 )
 
@@ -196,7 +197,7 @@ func (d *day) morning() {
 	refusing.does("say it plainly", "rejected by")
 	refusing.awaitsAfter("rejected by", gatePrompt)
 	refusing.does("q", "The run waits for an approval")
-	refusing.leaves(exitApproval)
+	refusing.leaves(exit.Approval)
 	d.approveByTool("beta#2")
 	d.signal("beta#3")
 	d.await("beta#4", run.AwaitingInput)

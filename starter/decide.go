@@ -10,12 +10,14 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) approveCommand() *cobra.Command {
+func approveCommand(c *factory.Factory) *cobra.Command {
 	d := run.Decision{Decision: run.Approve}
-	cmd := c.decisionCommand(&d)
+	cmd := decisionCommand(c, &d)
 	cmd.Use, cmd.Short = "approve [RUN]", "Let the pending patch be applied, or the agent use a tool"
 	cmd.Long = `Approves what the run waits with: a patch, or a tool that its agent wants to use.
 Without --approval it is what is pending now; with it the decision fits that patch
@@ -26,9 +28,9 @@ or call alone, and any other run, patch or moment refuses it.`
 	return cmd
 }
 
-func (c *cli) rejectCommand() *cobra.Command {
+func rejectCommand(c *factory.Factory) *cobra.Command {
 	d := run.Decision{Decision: run.Reject}
-	cmd := c.decisionCommand(&d)
+	cmd := decisionCommand(c, &d)
 	cmd.Use, cmd.Short = "reject [RUN]", "Refuse the pending patch, or the tool"
 	cmd.Long = `Refuses what the run waits with. After a patch the run goes on with a fix whose
 prompt carries the reason, however many fixes there were: --max-fix does not count
@@ -39,11 +41,11 @@ the run ends as canceled.`
 	return cmd
 }
 
-func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
+func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
 	cmd := &cobra.Command{
-		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
+		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
+		ValidArgsFunction: completeRun(c),
+		RunE: onRunOr(c, 0, func(ctx context.Context, r found, _ []string) error {
 			about := ""
 			if d.ApprovalID == "" {
 				p, err := r.Pending(ctx, r.id)
@@ -51,7 +53,7 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 					return err
 				}
 				if p.Approval == nil {
-					return c.lateDecision(ctx, r, p)
+					return lateDecision(ctx, c, r, p)
 				}
 				d.ApprovalID = p.Approval.ApprovalID
 				about = ", " + story.OneLine(p.Approval.Summary, 200)
@@ -59,13 +61,13 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 			if err := r.Decide(ctx, r.id, *d); err != nil {
 				return err
 			}
-			return c.printAccepted(r, d.ApprovalID, verdictText(*d)+about)
+			return printAccepted(c, r, d.ApprovalID, verdictText(*d)+about)
 		}, run.AwaitingApproval),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.ApprovalID, "approval", "", "`id` of the approval; default: the pending one")
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the record keeps")
-	c.byFlag(flags, &d.By, "`name` of who decides")
+	byFlag(c, flags, &d.By, "`name` of who decides")
 	return cmd
 }
 
@@ -81,7 +83,7 @@ func verdictText(d run.Decision) string {
 }
 
 // lateDecision returns the error of a decision that came too late, with who has decided before, and when.
-func (c *cli) lateDecision(ctx context.Context, r found, p run.Pending) error {
+func lateDecision(ctx context.Context, c *factory.Factory, r found, p run.Pending) error {
 	err := notWaiting("approval", p)
 	events, unread := r.Events(ctx, r.id, "")
 	if unread != nil {
@@ -97,7 +99,7 @@ func (c *cli) lateDecision(ctx context.Context, r found, p run.Pending) error {
 		default:
 			continue
 		}
-		return fmt.Errorf("%w; %s was %s by %s, %s ago", err, id, word, run.OneLine(by, "a signal without a name"), c.agoText(e.TS))
+		return fmt.Errorf("%w; %s was %s by %s, %s ago", err, id, word, run.OneLine(by, "a signal without a name"), agoText(c, e.TS))
 	}
 	return err
 }
@@ -115,9 +117,9 @@ func notWaiting(what string, p run.Pending) error {
 }
 
 // printAccepted prints that the run took a message.
-func (c *cli) printAccepted(r found, about, verdict string) error {
-	if c.json {
-		return c.printJSON(struct {
+func printAccepted(c *factory.Factory, r found, about, verdict string) error {
+	if c.JSON {
+		return c.PrintJSON(struct {
 			RunID  run.ID   `json:"runId"`
 			Name   run.Name `json:"name,omitempty"`
 			ID     string   `json:"id,omitempty"`
@@ -127,6 +129,6 @@ func (c *cli) printAccepted(r found, about, verdict string) error {
 	if about == "" {
 		about = "run"
 	}
-	c.printf("%s of %s: %s\n", about, r.shownName(), verdict)
+	c.Printf("%s of %s: %s\n", about, r.shownName(), verdict)
 	return nil
 }

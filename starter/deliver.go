@@ -19,11 +19,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 )
 
-func (c *cli) deliverCommand() *cobra.Command {
+func deliverCommand(c *factory.Factory) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "deliver SESSION --file FILE",
@@ -39,29 +41,29 @@ starter deliveries. The batch is a JSON object:
 A batch without a profile that says so is delivered to no session by itself. The same
 batch given twice is one batch. Everything in it is shown to the agent as untrusted data.`,
 		Example:           "  starter deliver 0198c5e2 --file result.json\n  ./report | starter deliver 0198c5e2 --file -",
-		Args:              exactArgs(1, "one SESSION, as `starter session list` lists them"),
-		ValidArgsFunction: c.completeDelivered(),
+		Args:              usage.Args(1, "one SESSION, as `starter session list` lists them"),
+		ValidArgsFunction: completeDelivered(c),
 	}
 	cmd.Flags().StringVar(&file, "file", "", "`file` that holds the batch; - is standard input")
-	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
-		p, err := c.readBatch(file)
+	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
+		p, err := readBatch(c, file)
 		if err != nil {
 			return err
 		}
-		return c.onDeliveries(ctx, args[0], func(d deliveries.Client, session string) error {
+		return onDeliveries(ctx, c, args[0], func(d deliveries.Client, session string) error {
 			given, err := d.Enqueue(ctx, session, p)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return c.printJSON(given)
+			if c.JSON {
+				return c.PrintJSON(given)
 			}
 			state := "queued"
 			if given.Close != "" {
 				state = "closed as " + story.OneLine(strings.TrimSuffix(string(given.Close)+": "+given.Note, ": "), 200)
 			}
-			c.printf("batch %s is %s; %d open: see `%s`\n", given.Batch, state, given.Waiting, c.hintCommand("deliveries %s", session))
-			c.warnNotDelivered(ctx, d, session)
+			c.Printf("batch %s is %s; %d open: see `%s`\n", given.Batch, state, given.Waiting, c.Hint("deliveries %s", session))
+			warnNotDelivered(ctx, c, d, session)
 			return nil
 		})
 	})
@@ -72,40 +74,40 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 const maxBatchFile = 8 * delivery.MaxBatchBytes
 
 // readBatch reads a batch. A fault in it is a usage error.
-func (c *cli) readBatch(file string) (p activities.Parcel, err error) {
+func readBatch(c *factory.Factory, file string) (p activities.Parcel, err error) {
 	if file == "" {
-		return p, usageErrorf("no --file given: name the file that holds the batch, or - for standard input")
+		return p, usage.Errorf("no --file given: name the file that holds the batch, or - for standard input")
 	}
-	in := c.in
+	in := c.In
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return p, usageErrorf("batch_unreadable: %w", err)
+			return p, usage.Errorf("batch_unreadable: %w", err)
 		}
 		defer f.Close()
 		in = f
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxBatchFile+1))
 	if err != nil {
-		return p, usageErrorf("batch_unreadable: %w", err)
+		return p, usage.Errorf("batch_unreadable: %w", err)
 	}
 	if len(b) > maxBatchFile {
-		return p, usageErrorf("batch_invalid: the batch has more than %d bytes: name its results as artifacts, which a session with --deliveries trusted-all takes", maxBatchFile)
+		return p, usage.Errorf("batch_invalid: the batch has more than %d bytes: name its results as artifacts, which a session with --deliveries trusted-all takes", maxBatchFile)
 	}
 	if p, err = deliveries.Read(b); err != nil {
-		return p, &usageError{err}
+		return p, &usage.Error{Err: err}
 	}
 	return p, nil
 }
 
 // onDeliveries calls do with the session that the argument names.
-func (c *cli) onDeliveries(ctx context.Context, name string, do func(deliveries.Client, string) error) error {
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+func onDeliveries(ctx context.Context, c *factory.Factory, name string, do func(deliveries.Client, string) error) error {
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	session, err := c.findDelivered(ctx, c.sessionsOf(t), name)
+	session, err := findDelivered(ctx, c, sessionsOf(c, t), name)
 	if err != nil {
 		return err
 	}
@@ -114,40 +116,40 @@ func (c *cli) onDeliveries(ctx context.Context, name string, do func(deliveries.
 
 // findDelivered returns the session that the argument names. The engine knows the sessions that have no delivery yet; one
 // that is over for long is known by its ledger alone.
-func (c *cli) findDelivered(ctx context.Context, client sessions.Client, name string) (string, error) {
-	known, err := c.ledgerStore().Sessions()
+func findDelivered(ctx context.Context, c *factory.Factory, client sessions.Client, name string) (string, error) {
+	known, err := ledgerStore(c).Sessions()
 	if err != nil || slices.Contains(known, name) {
 		return name, err
 	}
 	id, err := client.Find(ctx, name)
 	if _, none := errors.AsType[*sessions.NotFoundError](err); none {
-		return c.deliverySession(name)
+		return deliverySession(c, name)
 	}
 	return string(id), err
 }
 
 // deliveryMode returns the mode that the flag --deliveries names. Only a person trusts.
-func (c *cli) deliveryMode(word string) (m delivery.Mode, err error) {
+func deliveryMode(c *factory.Factory, word string) (m delivery.Mode, err error) {
 	if err := m.UnmarshalText([]byte(strings.ReplaceAll(word, "-", "_"))); err != nil {
-		return "", usageErrorf("--deliveries %q: want strict-safe or trusted-all", word)
+		return "", usage.Errorf("--deliveries %q: want strict-safe or trusted-all", word)
 	}
 	if m == delivery.TrustedAll {
-		return m, c.mayDecide()
+		return m, c.MayDecide()
 	}
 	return "", nil // the default
 }
 
 // findTold completes the id of the session that the run is to tell. A session that does not answer is refused before
 // anything is started.
-func (c *cli) findTold(ctx context.Context, in *run.Input) error {
+func findTold(ctx context.Context, c *factory.Factory, in *run.Input) error {
 	if in.Tell == "" {
 		return nil
 	}
-	return c.onDeliveries(ctx, in.Tell, func(d deliveries.Client, session string) error {
+	return onDeliveries(ctx, c, in.Tell, func(d deliveries.Client, session string) error {
 		in.Tell = session
 		_, err := d.View(ctx, session)
 		if err == nil {
-			c.warnNotDelivered(ctx, d, session)
+			warnNotDelivered(ctx, c, d, session)
 		}
 		return err
 	})
@@ -155,22 +157,22 @@ func (c *cli) findTold(ctx context.Context, in *run.Input) error {
 
 // warnNotDelivered prints a line if the agent of the session takes no deliveries. A session that does not answer is no
 // reason to say so.
-func (c *cli) warnNotDelivered(ctx context.Context, d deliveries.Client, name string) {
-	s, err := c.sessionsOf(d.Temporal).State(ctx, session.ID(name))
+func warnNotDelivered(ctx context.Context, c *factory.Factory, d deliveries.Client, name string) {
+	s, err := sessionsOf(c, d.Temporal).State(ctx, session.ID(name))
 	if err == nil && !s.Input.Kind().TakesDeliveries() {
-		fmt.Fprintf(c.err, "starter: the agent of session %s is %s, which takes no deliveries; claude, codex and pi do\n", name, s.Input.Kind())
+		fmt.Fprintf(c.Err, "starter: the agent of session %s is %s, which takes no deliveries; claude, codex and pi do\n", name, s.Input.Kind())
 	}
 }
 
-func (c *cli) deliveryCommand() *cobra.Command {
+func deliveryCommand(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "delivery",
 		Short:   "Settle what deliveries have left to a person",
 		Example: "  starter deliveries 0198c5e2\n  starter delivery close 0198c5e2 --confirmed --note 'it is in the session'",
-		Args:    exactArgs(0, "close or sweep"),
+		Args:    usage.Args(0, "close or sweep"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.deliveryCloseCommand(), c.deliverySweepCommand())
+	cmd.AddCommand(deliveryCloseCommand(c), deliverySweepCommand(c))
 	return cmd
 }
 
@@ -180,7 +182,7 @@ type closeFlags struct {
 	confirmed, unconfirmed, cancelled bool
 }
 
-func (c *cli) deliveryCloseCommand() *cobra.Command {
+func deliveryCloseCommand(c *factory.Factory) *cobra.Command {
 	var f closeFlags
 	cmd := &cobra.Command{
 		Use:   "close SESSION --confirmed|--unconfirmed|--cancelled",
@@ -190,8 +192,8 @@ result in the session, else as unconfirmed. Another batch, or one of which nothi
 was sent, can be cancelled. Nothing is ever sent again for a batch that waits for a
 person.`,
 		Example:           "  starter delivery close 0198c5e2 --confirmed --note 'it is in the session'\n  starter delivery close 0198c5e2 --batch nightly-0612 --cancelled",
-		Args:              exactArgs(1, "one SESSION, as `starter deliveries` lists them"),
-		ValidArgsFunction: c.completeDelivered(),
+		Args:              usage.Args(1, "one SESSION, as `starter deliveries` lists them"),
+		ValidArgsFunction: completeDelivered(c),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.batch, "batch", "", "`id` of the batch; default: the head of the queue")
@@ -199,22 +201,22 @@ person.`,
 	flags.BoolVar(&f.unconfirmed, "unconfirmed", false, "nobody knows, or it is not there")
 	flags.BoolVar(&f.cancelled, "cancelled", false, "nothing of it was sent, and nothing shall be")
 	flags.StringVar(&f.note, "note", "", "`text` for the audit")
-	c.byFlag(flags, &f.by, "`name` of who says it")
+	byFlag(c, flags, &f.by, "`name` of who says it")
 	cmd.MarkFlagsMutuallyExclusive("confirmed", "unconfirmed", "cancelled")
-	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
-		if err := c.mayDecide(); err != nil {
+	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
+		if err := c.MayDecide(); err != nil {
 			return err
 		}
 		closing, err := f.closing()
 		if err != nil {
 			return err
 		}
-		return c.onDeliveries(ctx, args[0], func(d deliveries.Client, session string) error {
+		return onDeliveries(ctx, c, args[0], func(d deliveries.Client, session string) error {
 			v, err := d.Close(ctx, session, closing)
 			if err != nil {
 				return err
 			}
-			return c.printDeliveries(v, nil)
+			return printDeliveries(c, v, nil)
 		})
 	})
 	return cmd
@@ -231,28 +233,28 @@ func (f closeFlags) closing() (deliveryflow.Closing, error) {
 	case f.cancelled:
 		closing.Reason = delivery.Cancelled
 	default:
-		return closing, usageErrorf("say how it ended: --confirmed, --unconfirmed or --cancelled")
+		return closing, usage.Errorf("say how it ended: --confirmed, --unconfirmed or --cancelled")
 	}
 	return closing, nil
 }
 
-func (c *cli) deliverySweepCommand() *cobra.Command {
+func deliverySweepCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:               "sweep SESSION",
 		Short:             "Apply now what is due because time has passed",
 		Example:           "  starter delivery sweep 0198c5e2",
-		Args:              exactArgs(1, "one SESSION, as `starter deliveries` lists them"),
-		ValidArgsFunction: c.completeDelivered(),
-		RunE: c.handleWith(func(ctx context.Context, args []string) error {
-			return c.onDeliveries(ctx, args[0], func(d deliveries.Client, session string) error {
+		Args:              usage.Args(1, "one SESSION, as `starter deliveries` lists them"),
+		ValidArgsFunction: completeDelivered(c),
+		RunE: c.Handle(func(ctx context.Context, args []string) error {
+			return onDeliveries(ctx, c, args[0], func(d deliveries.Client, session string) error {
 				swept, err := d.Sweep(ctx, session)
 				if err != nil {
 					return err
 				}
-				if c.json {
-					return c.printJSON(swept)
+				if c.JSON {
+					return c.PrintJSON(swept)
 				}
-				c.printf("%s\n", display.Line(fmt.Sprintf("%d batches or attempts of session %s were due", swept.Done, session)))
+				c.Printf("%s\n", display.Line(fmt.Sprintf("%d batches or attempts of session %s were due", swept.Done, session)))
 				return nil
 			})
 		}),

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // TestABadBatchIsOneLineWithItsCode has every document that is no batch refused before anything is asked or written.
@@ -68,7 +69,7 @@ func TestNoDeliveriesNamesWhatNoLedgerHas(t *testing.T) {
 func mustRefuse(t *testing.T, r result, runs, code, says string) {
 	t.Helper()
 	text := strings.TrimSpace(r.err)
-	if r.code != exitUsage || r.out != "" || strings.Contains(text, "\n") || !strings.Contains(text, code+": ") || !strings.Contains(text, says) {
+	if r.code != exit.Usage || r.out != "" || strings.Contains(text, "\n") || !strings.Contains(text, code+": ") || !strings.Contains(text, says) {
 		t.Errorf("exit code %d, %q, %q; want one line with %s and %q", r.code, r.out, r.err, code, says)
 	}
 	if _, err := os.Lstat(runs); !os.IsNotExist(err) {

@@ -13,12 +13,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 )
 
-func (c *cli) deliveriesCommand() *cobra.Command {
+func deliveriesCommand(c *factory.Factory) *cobra.Command {
 	var audit bool
 	cmd := &cobra.Command{
 		Use:   "deliveries [SESSION]",
@@ -28,36 +30,36 @@ and what was closed. A batch that is manual_resolution_only waits for you: look 
 the session, then close it with starter delivery close. With --audit it prints the
 decisions about one session, the oldest first.`,
 		Example:           "  starter deliveries\n  starter deliveries 0198c5e2 --audit\n  starter deliveries 0198c5e2 --json | jq '.fold.queue'",
-		Args:              argsBetween(0, 1, "at most one SESSION"),
-		ValidArgsFunction: c.completeDelivered(),
+		Args:              usage.ArgsBetween(0, 1, "at most one SESSION"),
+		ValidArgsFunction: completeDelivered(c),
 	}
 	cmd.Flags().BoolVar(&audit, "audit", false, "print the decisions about the session")
-	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
+	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
 		switch {
 		case len(args) == 0 && audit:
-			return usageErrorf("--audit needs a SESSION")
+			return usage.Errorf("--audit needs a SESSION")
 		case len(args) == 0:
-			return c.listDeliveries()
+			return listDeliveries(c)
 		}
 		if !audit {
-			return c.showDeliveries(ctx, args[0])
+			return showDeliveries(ctx, c, args[0])
 		}
-		session, err := c.deliverySession(args[0])
+		session, err := deliverySession(c, args[0])
 		if err != nil {
 			return err
 		}
-		return c.printAudit(session)
+		return printAudit(c, session)
 	})
 	return cmd
 }
 
-func (c *cli) ledgerStore() ledger.Store { return ledger.In(c.runsDir) }
+func ledgerStore(c *factory.Factory) ledger.Store { return ledger.In(c.RunsDir) }
 
 // deliverySession returns the session that the argument names: its id, or the beginning of the one that has it among
 // those with deliveries. An id that has no delivery yet is taken as it is.
-func (c *cli) deliverySession(name string) (string, error) {
+func deliverySession(c *factory.Factory, name string) (string, error) {
 	name = strings.TrimPrefix(name, "session-")
-	known, err := c.ledgerStore().Sessions()
+	known, err := ledgerStore(c).Sessions()
 	if err != nil {
 		return "", err
 	}
@@ -71,16 +73,16 @@ func (c *cli) deliverySession(name string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", usageErrorf("session %s is ambiguous: %s", name, strings.Join(found, ", "))
+	return "", usage.Errorf("session %s is ambiguous: %s", name, strings.Join(found, ", "))
 }
 
 // completeDelivered completes a session that has deliveries.
-func (c *cli) completeDelivered() cobra.CompletionFunc {
+func completeDelivered(c *factory.Factory) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		known, err := c.ledgerStore().Sessions()
+		known, err := ledgerStore(c).Sessions()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -89,30 +91,30 @@ func (c *cli) completeDelivered() cobra.CompletionFunc {
 }
 
 // showDeliveries shows the deliveries of a session by its workflow, and by its ledger while the workflow cannot be asked.
-func (c *cli) showDeliveries(ctx context.Context, name string) error {
-	v, err := c.askDeliveries(ctx, name)
+func showDeliveries(ctx context.Context, c *factory.Factory, name string) error {
+	v, err := askDeliveries(ctx, c, name)
 	if err == nil {
-		return c.printDeliveries(v, nil)
+		return printDeliveries(c, v, nil)
 	}
 	session := v.Session
 	if session == "" { // the engine does not say which one is meant
-		known, bad := c.deliverySession(name)
+		known, bad := deliverySession(c, name)
 		if bad != nil {
 			return bad
 		}
 		session = known
 	}
-	v, audit, bad := deliveries.Recorded(c.ledgerStore(), session)
+	v, audit, bad := deliveries.Recorded(ledgerStore(c), session)
 	if bad != nil || len(audit) == 0 && v.Fold.Seq == 0 {
 		return errors.Join(bad, err)
 	}
-	return c.printDeliveries(v, err)
+	return printDeliveries(c, v, err)
 }
 
 // askDeliveries asks the workflow of the session that the argument names. With an error only the session is set, once it
 // is known.
-func (c *cli) askDeliveries(ctx context.Context, name string) (v deliveryflow.View, err error) {
-	err = c.onDeliveries(ctx, name, func(d deliveries.Client, session string) error {
+func askDeliveries(ctx context.Context, c *factory.Factory, name string) (v deliveryflow.View, err error) {
+	err = onDeliveries(ctx, c, name, func(d deliveries.Client, session string) error {
 		v, err = d.View(ctx, session)
 		if err != nil {
 			v = deliveryflow.View{Session: session}
@@ -124,29 +126,29 @@ func (c *cli) askDeliveries(ctx context.Context, name string) (v deliveryflow.Vi
 
 // listDeliveries lists the open and the last closed batches of all sessions, by their ledgers. A ledger that cannot be
 // read is told beside the others.
-func (c *cli) listDeliveries() error {
-	sessions, err := c.ledgerStore().Sessions()
+func listDeliveries(c *factory.Factory) error {
+	sessions, err := ledgerStore(c).Sessions()
 	if err != nil {
 		return err
 	}
 	views, bad := []deliveryflow.View{}, error(nil)
 	for _, session := range sessions {
-		v, _, err := deliveries.Recorded(c.ledgerStore(), session)
+		v, _, err := deliveries.Recorded(ledgerStore(c), session)
 		bad = errors.Join(bad, err)
 		views = append(views, v)
 	}
-	if c.json {
-		return errors.Join(c.printJSON(views), bad)
+	if c.JSON {
+		return errors.Join(c.PrintJSON(views), bad)
 	}
 	var rows [][]string
 	for _, v := range views {
-		rows = append(rows, c.deliveryRows(v)...)
+		rows = append(rows, deliveryRows(c, v)...)
 	}
 	if len(rows) == 0 {
-		c.printf("No deliveries yet. What waits for a session without a thread is in no ledger: see `%s`\n", c.hintCommand("deliveries SESSION"))
+		c.Printf("No deliveries yet. What waits for a session without a thread is in no ledger: see `%s`\n", c.Hint("deliveries SESSION"))
 		return bad
 	}
-	c.printf("%s", terminal.Table(append([][]string{c.deliveryHead()}, rows...)))
+	c.Printf("%s", terminal.Table(append([][]string{deliveryHead(c)}, rows...)))
 	return bad
 }
 
@@ -163,40 +165,40 @@ func waitingText(waiting string) string {
 }
 
 // printDeliveries prints the deliveries of one session. Stale says why they come from the ledger; nil: they do not.
-func (c *cli) printDeliveries(v deliveryflow.View, stale error) error {
-	if c.json {
-		return c.printJSON(v)
+func printDeliveries(c *factory.Factory, v deliveryflow.View, stale error) error {
+	if c.JSON {
+		return c.PrintJSON(v)
 	}
-	rows := c.deliveryRows(v)
+	rows := deliveryRows(c, v)
 	if len(rows) == 0 {
-		c.printf("No deliveries into session %s yet.\n", display.Line(v.Session))
+		c.Printf("No deliveries into session %s yet.\n", display.Line(v.Session))
 	} else {
-		c.printf("%s", terminal.Table(append([][]string{c.deliveryHead()}, rows...)))
+		c.Printf("%s", terminal.Table(append([][]string{deliveryHead(c)}, rows...)))
 	}
-	s := c.style()
+	s := c.Style()
 	if v.Waiting != "" {
-		c.printf("\n%s\n", s.Dim("The head is not delivered now: "+story.OneLine(waitingText(v.Waiting), 300)))
+		c.Printf("\n%s\n", s.Dim("The head is not delivered now: "+story.OneLine(waitingText(v.Waiting), 300)))
 	}
 	if e := v.Fold.Head(); e != nil && e.Replay == delivery.Manual {
-		c.printf("\nBatch %s waits for you. Look into the session, then say what you saw:\n  %s\n  %s\n", display.Line(e.Batch.ID),
-			c.hintCommand("delivery close %s --confirmed", v.Session), c.hintCommand("delivery close %s --unconfirmed", v.Session))
+		c.Printf("\nBatch %s waits for you. Look into the session, then say what you saw:\n  %s\n  %s\n", display.Line(e.Batch.ID),
+			c.Hint("delivery close %s --confirmed", v.Session), c.Hint("delivery close %s --unconfirmed", v.Session))
 	}
 	if stale != nil {
-		c.printf("\n%s\n", s.Dim("As the ledger has it: "+story.OneLine(stale.Error(), 200)))
+		c.Printf("\n%s\n", s.Dim("As the ledger has it: "+story.OneLine(stale.Error(), 200)))
 	}
 	return nil
 }
 
-func (c *cli) deliveryHead() []string {
-	s := c.style()
+func deliveryHead(c *factory.Factory) []string {
+	s := c.Style()
 	return []string{s.Dim("AGE"), s.Dim("SESSION"), s.Dim("BATCH"), s.Dim("STATE"), s.Dim("SENT"), ""}
 }
 
 // deliveryRows returns a row for each open and each of the last closed batches, the oldest first.
-func (c *cli) deliveryRows(v deliveryflow.View) (rows [][]string) {
+func deliveryRows(c *factory.Factory, v deliveryflow.View) (rows [][]string) {
 	for _, e := range slices.Concat(v.Fold.Closed, v.Fold.Queue) {
 		rows = append(rows, []string{
-			terminal.Age(c.now().Sub(e.CreatedAt)), display.Line(v.Session), display.Line(e.Batch.ID), c.deliveryState(e),
+			terminal.Age(c.Now().Sub(e.CreatedAt)), display.Line(v.Session), display.Line(e.Batch.ID), deliveryState(c, e),
 			fmt.Sprintf("%d of %d", e.Charged, e.Generation), deliveryGist(e),
 		})
 	}
@@ -204,8 +206,8 @@ func (c *cli) deliveryRows(v deliveryflow.View) (rows [][]string) {
 }
 
 // deliveryState returns the state of a batch, in its colour.
-func (c *cli) deliveryState(e delivery.Entry) string {
-	s := c.style()
+func deliveryState(c *factory.Factory, e delivery.Entry) string {
+	s := c.Style()
 	switch {
 	case e.Close == delivery.Delivered || e.Close == delivery.Confirmed:
 		return s.Good(string(e.Close))
@@ -229,22 +231,22 @@ func deliveryGist(e delivery.Entry) string {
 }
 
 // printAudit prints what the audit tells of a session.
-func (c *cli) printAudit(session string) error {
-	_, audit, err := deliveries.Recorded(c.ledgerStore(), session)
-	if c.json {
-		return errors.Join(c.printJSON(slices.Concat([]delivery.Line{}, audit)), err)
+func printAudit(c *factory.Factory, session string) error {
+	_, audit, err := deliveries.Recorded(ledgerStore(c), session)
+	if c.JSON {
+		return errors.Join(c.PrintJSON(slices.Concat([]delivery.Line{}, audit)), err)
 	}
 	if len(audit) == 0 && err == nil {
-		c.printf("The audit tells nothing of session %s yet.\n", display.Line(session))
+		c.Printf("The audit tells nothing of session %s yet.\n", display.Line(session))
 	}
 	var rows [][]string
 	for _, l := range audit {
 		rows = append(rows, []string{l.TS.Local().Format("2006-01-02 15:04:05"), string(l.Decision), display.Line(l.Batch), fmt.Sprint(l.Attempt), fmt.Sprint(l.Epoch), story.OneLine(l.Reason, 80)})
 	}
 	if len(rows) > 0 {
-		s := c.style()
+		s := c.Style()
 		head := []string{s.Dim("TIME"), s.Dim("DECISION"), s.Dim("BATCH"), s.Dim("ATTEMPT"), s.Dim("EPOCH"), ""}
-		c.printf("%s", terminal.Table(append([][]string{head}, rows...)))
+		c.Printf("%s", terminal.Table(append([][]string{head}, rows...)))
 	}
 	return err
 }

@@ -23,7 +23,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // demoCheck is the check of the sample. Its tests take two seconds, in which they can be killed.
@@ -38,7 +40,7 @@ const (
 const demoGoal = `Split must not lose cents: 100 cents for 3 people make 33+33+33 today.
 The tests say what is right.`
 
-func (c *cli) demoCommand() *cobra.Command {
+func demoCommand(c *factory.Factory) *cobra.Command {
 	var dir string
 	var yes, noKill bool
 	cmd := &cobra.Command{
@@ -53,34 +55,34 @@ the plan meanwhile. After the first approval it kills its engine and its
 worker by kill -9 while the tests run, starts them again, and counts what the run
 has done twice.`,
 		Example: "  starter demo\n  starter demo --yes --dir /tmp/ratchet\n  starter demo --no-kill",
-		Args:    exactArgs(0, "no arguments, only flags"),
+		Args:    usage.Args(0, "no arguments, only flags"),
 	}
 	cmd.Flags().StringVar(&dir, "dir", ".", "`directory` to make the sample and its .runs in")
 	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking, as the demo does without a terminal")
 	cmd.Flags().BoolVar(&noKill, "no-kill", false, "do not kill the engine and the worker")
-	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
+	cmd.RunE = c.Handle(func(ctx context.Context, _ []string) error {
 		why := ""
 		switch {
 		case yes:
 			why = "demo --yes"
-		case !c.interactive || c.json:
+		case !c.Interactive || c.JSON:
 			why = "demo without a terminal"
 		}
 		if !cmd.Flags().Changed("runs-dir") {
-			c.runsDir = filepath.Join(dir, localRunsDir)
+			c.RunsDir = filepath.Join(dir, localRunsDir)
 		}
-		d := demo{cli: c, screen: c.demoScreen(), prepare: engine.Prepare, approveFor: why, kill: killing{off: noKill}}
+		d := demo{Factory: c, screen: demoScreen(c), prepare: engine.Prepare, approveFor: why, kill: killing{off: noKill}}
 		return d.run(ctx, dir)
 	})
 	return cmd
 }
 
 // demoScreen returns the screen of the demo, on which JSON leaves no room for a story.
-func (c *cli) demoScreen() *terminal.Screen {
-	if c.json {
+func demoScreen(c *factory.Factory) *terminal.Screen {
+	if c.JSON {
 		return terminal.NewScreen(io.Discard, terminal.Options{})
 	}
-	return c.screenOn(c.out)
+	return c.ScreenOn(c.Out)
 }
 
 // run makes the sample in the directory, and the run on it.
@@ -91,7 +93,7 @@ func (d *demo) run(ctx context.Context, dir string) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	work.Step("tests the box")
-	box, unboxed := host.Config{Environ: d.environ, RunsDir: d.runsDir}.OpenBox(ctx)
+	box, unboxed := host.Config{Environ: d.Environ, RunsDir: d.RunsDir}.OpenBox(ctx)
 	if unboxed == nil && !box.Overlays() { // the check would compile the standard library into an empty cache
 		unboxed = errors.New("this machine has no overlay file systems for it")
 	}
@@ -123,8 +125,8 @@ func (d *demo) run(ctx context.Context, dir string) error {
 
 // startUp starts an engine and a worker in a process of their own, in the place of those that are dead.
 func (d *demo) startUp(ctx context.Context) error {
-	environ := slices.Concat(d.environ, []string{"GOCACHE=" + d.cache})
-	up, err := d.cli.startUp(ctx, d.sandbox, environ)
+	environ := slices.Concat(d.Environ, []string{"GOCACHE=" + d.cache})
+	up, err := startUp(ctx, d.Factory, d.sandbox, environ)
 	if err == nil {
 		d.up = up
 	}
@@ -140,7 +142,7 @@ func (d *demo) stopUp() {
 
 // demo is one run of the demo.
 type demo struct {
-	*cli
+	*factory.Factory
 	screen *terminal.Screen
 
 	prepare    func(context.Context, engine.Options) error // engine.Prepare
@@ -182,7 +184,7 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	if d.sandbox.Off() { // the box lays a cache of its own over the user's
 		env = []string{"GOCACHE"}
 	}
-	in, err := d.runInput(ctx, runFlags{
+	in, err := runInput(ctx, d.Factory, runFlags{
 		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + nearPath(filepath.Join(d.home, "answers")),
 		checks: []string{demoCheck}, origins: map[string]run.Origin{"check": run.FromFlag}, env: env,
 		policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
@@ -191,13 +193,13 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := d.beginRun(ctx, d.up.Client, &in, ""); err != nil {
+	if err := beginRun(ctx, d.Factory, d.up.Client, &in, ""); err != nil {
 		return "", err
 	}
 	d.name, d.branch = in.Name, in.BranchName()
 	d.screen.Line("")
 	d.printRow("Web UI", d.webUILogin(ctx, in.RunID))
-	d.printRow("record", nearPath(filepath.Join(d.runsDir, "workflows", string(in.RunID))))
+	d.printRow("record", nearPath(filepath.Join(d.RunsDir, "workflows", string(in.RunID))))
 	d.printRow("at work", d.up.processes().String())
 	d.screen.Line("")
 	return in.RunID, nil
@@ -205,11 +207,11 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 
 // webUILogin returns a link that opens the run's page once.
 func (d *demo) webUILogin(ctx context.Context, id run.ID) string {
-	place, err := review.ReadPlace(ctx, d.runsDir)
+	place, err := review.ReadPlace(ctx, d.RunsDir)
 	if err != nil {
 		return d.up.Engine.UI
 	}
-	return place.LoginOwner(d.userName(), review.UIPath+runPage("", client.DefaultNamespace, id), time.Now())
+	return place.LoginOwner(d.UserName(), review.UIPath+runPage("", client.DefaultNamespace, id), time.Now())
 }
 
 func (d *demo) printRow(name, value string) {
@@ -219,7 +221,7 @@ func (d *demo) printRow(name, value string) {
 // followRun tells the run with comments between its steps.
 func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	r := found{d.up.Client, id, d.name}
-	f := d.newFollowerOn(d.screen, r)
+	f := newFollowerOn(d.Factory, d.screen, r)
 	f.notes, f.typing, f.title = nil, false, "" // the answers are recorded, and the person is here
 	tell := f.tell
 	f.tell = func(e run.Event) error {
@@ -236,13 +238,13 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 		d.tellSlow(e)
 		return d.killAtWork(ctx, f, e)
 	}
-	f.decider = visitor{d.newPerson(d.screen, r.id), d, r.shownName()}
+	f.decider = visitor{newDecider(d.Factory, d.screen, r.id), d, r.shownName()}
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hintCommand("up"), d.hintCommand("watch %s", r.shownName()))
+		fmt.Fprintf(d.Err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.Hint("up"), d.Hint("watch %s", r.shownName()))
 	}
 	if err == nil && status != run.Completed {
-		err = d.cli.printConclusion(ctx, found{d.up.Client, id, d.name}, status)
+		err = printConclusion(ctx, d.Factory, found{d.up.Client, id, d.name}, status)
 	}
 	return err
 }
@@ -283,13 +285,13 @@ func (v visitor) Answer(_ context.Context, q run.PendingQuestion) (run.Reply, er
 		why = " (" + q.Reason + ")"
 	}
 	return run.Reply{}, fmt.Errorf("demo: the run asks a question that the demo cannot answer: %s%s; the run is kept, to continue it: `%s`, then `%s`",
-		q.Question.Question, why, v.demo.hintCommand("up"), v.demo.hintCommand("watch %s", v.run))
+		q.Question.Question, why, v.demo.Hint("up"), v.demo.Hint("watch %s", v.run))
 }
 
 // tellSlow says once that the demo waits for a check.
 func (d *demo) tellSlow(e runs.Execution) {
 	for _, a := range e.Activities {
-		if !d.slow && runsCheck(a) && d.now().Sub(a.Since) > slowCheck {
+		if !d.slow && runsCheck(a) && d.Now().Sub(a.Since) > slowCheck {
 			d.slow = true
 			d.printComment("`" + demoCheck + "` is still running: this machine is busy, or Go compiles its library first. The demo waits.")
 		}
@@ -337,7 +339,7 @@ func (d *demo) printComment(lines ...string) {
 
 // pauseReading leaves a person at a terminal time to read.
 func (d *demo) pauseReading(ctx context.Context) error {
-	if !d.cli.screen {
+	if !d.Factory.Screen {
 		return nil
 	}
 	const moment = 700 * time.Millisecond
@@ -351,12 +353,12 @@ func (d *demo) pauseReading(ctx context.Context) error {
 
 // printConclusion shows the branch and suggests the next commands.
 func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
-	out, err := d.outcomeOf(ctx, found{d.up.Client, id, d.name}, run.Completed)
+	out, err := outcomeOf(ctx, d.Factory, found{d.up.Client, id, d.name}, run.Completed)
 	if err != nil {
 		return err
 	}
-	if d.json {
-		return errors.Join(d.printJSON(struct {
+	if d.JSON {
+		return errors.Join(d.PrintJSON(struct {
 			outcome
 			Kill *killReport `json:"kill,omitempty"`
 		}{out, d.kill.report}), d.kill.err())
@@ -377,9 +379,9 @@ func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
 	s.Line(s.Bold("Try next"))
 	for _, next := range [][2]string{
 		{d.diffCommand(out), "what the run changed"},
-		{d.hintCommand("up"), "the engine again, with this run in its Web UI"},
-		{d.hintCommand("events %s", d.name.Shown(id)), "in another terminal: everything that happened"},
-		{cmp.Or(d.program, "starter") + " run --help", "a run on a repository of yours"},
+		{d.Hint("up"), "the engine again, with this run in its Web UI"},
+		{d.Hint("events %s", d.name.Shown(id)), "in another terminal: everything that happened"},
+		{cmp.Or(d.Program, "starter") + " run --help", "a run on a repository of yours"},
 	} {
 		s.Line("  " + s.Accent(next[0]))
 		s.Note("    ", next[1])

@@ -200,7 +200,7 @@ func countCommits(ctx context.Context, repo, branch string, patch run.Digest) (n
 // countAnswers returns how many answers the record says were paid for the step that made a patch. The
 // worker logs each answer that it has bought and kept; one that it finds on disk it does not.
 func (d *demo) countAnswers(produced run.Event) (n int, err error) {
-	dir, err := d.openRecord(produced.RunID)
+	dir, err := d.OpenRecord(produced.RunID)
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 // The sentence about the kill is what was counted: it says two where there are two.
@@ -35,8 +36,8 @@ func TestTheKillIsToldAsItWas(t *testing.T) {
 // countedDemo has one patch that was committed and paid for as often as said, among others.
 func countedDemo(t *testing.T, commits, answers int) (d demo, produced run.Event) {
 	t.Helper()
-	d = demo{cli: newCLI(console{out: io.Discard}), screen: newCLI(console{}).screenOn(io.Discard), repo: repository(t)}
-	d.runsDir = t.TempDir()
+	d = demo{Factory: newFactory(console.Console{Out: io.Discard}), screen: newFactory(console.Console{}).ScreenOn(io.Discard), repo: repository(t)}
+	d.RunsDir = t.TempDir()
 	const id run.ID = "one"
 	d.branch = id.Branch()
 	patch := run.DigestOf([]byte("the patch"))
@@ -52,7 +53,7 @@ func countedDemo(t *testing.T, commits, answers int) (d demo, produced run.Event
 	for range answers {
 		log += "[2026-11-22T23:53:23Z] [INFO] answered {\"bytes\":356,\"call\":1,\"iteration\":1}\n"
 	}
-	dir := filepath.Join(d.runsDir, "workflows", string(id))
+	dir := filepath.Join(d.RunsDir, "workflows", string(id))
 	write(t, filepath.Join(dir, "events.ndjson"), "")
 	write(t, filepath.Join(dir, "logs", "provider-execute.log"), log)
 	d.kill.report = &killReport{Patch: patch}
@@ -70,7 +71,7 @@ func TestWhatAKillCostIsCounted(t *testing.T) {
 	} {
 		d, produced := countedDemo(t, tt.commits, tt.answers)
 		var out strings.Builder
-		d.screen = d.screenOn(&out)
+		d.screen = d.ScreenOn(&out)
 		for _, e := range []run.Event{produced, {RunID: produced.RunID, Type: run.EvaluationPassedEvent}} {
 			if err := d.tellKill(t.Context(), nil, e); err != nil {
 				t.Fatal(err)

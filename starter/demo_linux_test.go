@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // visit is a person at the terminal of a demo.
@@ -139,7 +140,7 @@ func TestDemoThatIsEndedLeavesNothing(t *testing.T) {
 			v := visitDemo(t, program)
 			at(v)
 			v.types("\x03")
-			if code := v.exitCode(); code != exitInterrupted {
+			if code := v.exitCode(); code != exit.Interrupted {
 				t.Errorf("exit code %d", code)
 			}
 			v.leavesNothing()

@@ -18,14 +18,14 @@ import (
 func (d *demo) prepareEngine(ctx context.Context) error {
 	screen := d.screen
 	if !screen.Live() {
-		screen = d.errorScreen()
+		screen = d.ErrorScreen()
 	}
 	work := screen.Work(startsEngine)
 	defer work.Stop()
 	var preview sync.WaitGroup
 	defer preview.Wait()
 	begin := sync.OnceFunc(func() { preview.Go(func() { d.printPreview(ctx) }) })
-	o := engine.Options{DB: filepath.Join(d.runsDir, databaseName)}
+	o := engine.Options{DB: filepath.Join(d.RunsDir, databaseName)}
 	showBuild(&o, screen, work)
 	progress, live := o.Progress, o.Live
 	o.Progress = func(line string) { begin(); progress(line) }
@@ -37,7 +37,7 @@ func (d *demo) prepareEngine(ctx context.Context) error {
 
 // printPreview shows the bug, the tests that fail on it, and the plan of the recorded answers.
 func (d *demo) printPreview(ctx context.Context) {
-	if d.json {
+	if d.JSON {
 		return
 	}
 	d.printComment("The engine is built first. Meanwhile, this is the bug, in " + nearPath(d.repo) + ":")

@@ -10,14 +10,15 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 // preparedDemo is a demo whose sample is there. Its output is in shown.
 func preparedDemo(t *testing.T, prepare func(context.Context, engine.Options) error) (d *demo, shown *captured.Output) {
 	t.Helper()
 	shown = &captured.Output{}
-	c := newCLI(console{in: strings.NewReader(""), out: shown, err: shown, environ: os.Environ(), now: time.Now})
-	d = &demo{cli: c, screen: c.screenOn(c.out), prepare: prepare}
+	c := newFactory(console.Console{In: strings.NewReader(""), Out: shown, Err: shown, Environ: os.Environ(), Now: time.Now})
+	d = &demo{Factory: c, screen: c.ScreenOn(c.Out), prepare: prepare}
 	must(t, d.prepareSample(t.Context(), t.TempDir()))
 	return d, shown
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // buildStarter returns the program itself, built once from these sources. The engine is there when it returns.
@@ -108,21 +110,21 @@ func TestTheDemoNamesItsRepositoryForAShell(t *testing.T) {
 // A question that the script does not plan ends the demo. Nobody is prompted.
 func TestAQuestionEndsTheDemo(t *testing.T) {
 	var shown captured.Output
-	c := newCLI(console{in: strings.NewReader("an answer\n"), out: &shown, err: &shown, environ: os.Environ(), now: time.Now})
-	d := &demo{cli: c, screen: c.screenOn(c.out)}
+	c := newFactory(console.Console{In: strings.NewReader("an answer\n"), Out: &shown, Err: &shown, Environ: os.Environ(), Now: time.Now})
+	d := &demo{Factory: c, screen: c.ScreenOn(c.Out)}
 	f := &follower{
 		watched: play(
 			is(run.PhaseStarted{Role: run.Planner}), is(run.PhaseFailed{Question: &run.Question{Question: "What shall be done?", Reason: "no end after 3m0s"}}),
 			is(run.PhaseStarted{}), func(s *run.Snapshot) run.Payload { return s.NewQuestion() },
 		),
 		id: "r1", now: time.Now, poll: time.Millisecond, screen: d.screen, tell: func(run.Event) error { return nil },
-		decider: visitor{d.newPerson(d.screen, "r1"), d, "bill#1"},
+		decider: visitor{newDecider(d.Factory, d.screen, "r1"), d, "bill#1"},
 	}
 	_, err := f.follow(t.Context())
-	if code := codeOf(err); code != exitFailed || shown.String() != "" {
-		t.Errorf("exit code %d, shown %q, want %d and no prompt", code, shown.String(), exitFailed)
+	if code := exit.Code(err); code != exit.Failed || shown.String() != "" {
+		t.Errorf("exit code %d, shown %q, want %d and no prompt", code, shown.String(), exit.Failed)
 	}
-	said := complaintOf(err)
+	said := exit.Complaint(err)
 	for _, want := range []string{"What shall be done?", "no end after 3m0s", "starter up", "starter watch bill#1"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the demo ends with %q, want %q in it", said, want)
@@ -132,8 +134,8 @@ func TestAQuestionEndsTheDemo(t *testing.T) {
 
 func TestTheDemoSaysOnceThatItWaitsForACheck(t *testing.T) {
 	var shown captured.Output
-	c := newCLI(console{out: &shown, now: time.Now})
-	d := &demo{cli: c, screen: c.screenOn(c.out)}
+	c := newFactory(console.Console{Out: &shown, Now: time.Now})
+	d := &demo{Factory: c, screen: c.ScreenOn(c.Out)}
 	at := func(since time.Duration) runs.Execution {
 		return runs.Execution{Activities: []runs.Activity{{Running: true, Beat: report.Progress{Doing: "check 1 of 1: " + demoCheck}, Since: time.Now().Add(-since)}}}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // shownDiff is the output of `diff --json`.
@@ -27,7 +29,7 @@ type diffFlags struct {
 	approval    string
 }
 
-func (c *cli) diffCommand() *cobra.Command {
+func diffCommand(c *factory.Factory) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff [RUN]",
@@ -37,25 +39,25 @@ an agent wants to use, read from the stored bytes of its digest; or else what th
 run's branch changes. --approval shows another patch that may be chosen. Characters that a terminal obeys
 or a reader is deceived by are made visible; --raw prints the bytes as they are.`,
 		Example:           "  starter diff slug#14\n  starter diff slug#14 --branch\n  starter diff slug#14 --raw > change.patch",
-		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
-			d, err := c.diffOf(ctx, r, f)
+		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
+		ValidArgsFunction: completeRun(c),
+		RunE: onRunOr(c, 0, func(ctx context.Context, r found, _ []string) error {
+			d, err := diffOf(ctx, c, r, f)
 			switch {
 			case err != nil:
 				return err
-			case c.json:
-				return c.printJSON(d)
+			case c.JSON:
+				return c.PrintJSON(d)
 			case f.raw:
-				c.printf("%s", d.Diff)
+				c.Printf("%s", d.Diff)
 				return nil
 			case d.Diff == "":
-				fmt.Fprintf(c.err, "starter: the branch of run %s has no changes yet\n", r.shownName())
+				fmt.Fprintf(c.Err, "starter: the branch of run %s has no changes yet\n", r.shownName())
 				return nil
 			}
-			c.printf("%s", c.style().Diff(display.Text([]byte(d.Diff))))
+			c.Printf("%s", c.Style().Diff(display.Text([]byte(d.Diff))))
 			if !d.Whole {
-				c.printf("%s\n", c.style().Dim("… this is its head: the whole patch is in the run's directory on the worker's host"))
+				c.Printf("%s\n", c.Style().Dim("… this is its head: the whole patch is in the run's directory on the worker's host"))
 			}
 			return nil
 		}, bothWaits...),
@@ -66,7 +68,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 	return cmd
 }
 
-func (c *cli) diffOf(ctx context.Context, r found, f diffFlags) (shownDiff, error) {
+func diffOf(ctx context.Context, c *factory.Factory, r found, f diffFlags) (shownDiff, error) {
 	p, err := r.Pending(ctx, r.id)
 	if err != nil {
 		return shownDiff{}, err
@@ -76,7 +78,7 @@ func (c *cli) diffOf(ctx context.Context, r found, f diffFlags) (shownDiff, erro
 		if err != nil {
 			return shownDiff{}, err
 		}
-		return c.patchOf(r.id, chosen, f.raw)
+		return patchOf(c, r.id, chosen, f.raw)
 	}
 	if f.approval != "" {
 		return shownDiff{}, notWaiting("approval", p)
@@ -103,9 +105,9 @@ func chosenOf(a run.PendingApproval, id string) (run.PendingApproval, error) {
 	return a, fmt.Errorf("nothing waits under %s: the pending approval is %s", id, a.ApprovalID)
 }
 
-func (c *cli) patchOf(id run.ID, a run.PendingApproval, exact bool) (shownDiff, error) {
+func patchOf(c *factory.Factory, id run.ID, a run.PendingApproval, exact bool) (shownDiff, error) {
 	d := shownDiff{RunID: id, Approval: &a, Base: a.Base, Whole: true}
-	raw, err := c.pendingDiff(id, a)
+	raw, err := pendingDiff(c, id, a)
 	if err != nil && exact {
 		return d, fmt.Errorf("the whole patch is in the run's directory, name it with --runs-dir: %w", err)
 	}

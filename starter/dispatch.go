@@ -20,7 +20,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 type dispatchFlags struct {
@@ -28,7 +31,7 @@ type dispatchFlags struct {
 	wantsReply            bool
 }
 
-func (c *cli) dispatchCommand() *cobra.Command {
+func dispatchCommand(c *factory.Factory) *cobra.Command {
 	var f dispatchFlags
 	cmd := &cobra.Command{
 		Use:   "dispatch GARDEN_ID --intent INTENT --message TEXT",
@@ -40,28 +43,28 @@ was decided and why, the outcome what came of it. Nothing is ever started for an
 that no session has. An interrupt ends the waiting, never the dispatch.`,
 		Example: "  starter peers\n  starter dispatch 20260612T101500-3f2a9c --intent fire-and-forget --message 'the build is green'\n" +
 			"  git diff | starter dispatch 20260612T101500-3f2a9c --intent owned-outcome --message -",
-		Args: exactArgs(1, "one garden id, as `starter peers` lists them"),
+		Args: usage.Args(1, "one garden id, as `starter peers` lists them"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.intent, "intent", "", "the `outcome` that you expect: fire-and-forget or owned-outcome")
 	flags.StringVar(&f.message, "message", "", "`text` of the message; - is standard input")
 	flags.StringVar(&f.mode, "mode", "", "`how` a busy session takes it: follow_up after its turn (the default), or steer into it")
 	flags.BoolVar(&f.wantsReply, "wants-reply", false, "tell the session that a reply is welcome; nothing waits for one")
-	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
-		m, err := c.newMessage(args[0], f)
+	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
+		m, err := newMessage(c, args[0], f)
 		if err != nil {
 			return err
 		}
-		return c.dispatchMessage(ctx, m)
+		return dispatchMessage(ctx, c, m)
 	})
 	return cmd
 }
 
 // newMessage returns the message that the flags describe. It reports a usage error before it
 // looks at the registry.
-func (c *cli) newMessage(target string, f dispatchFlags) (dispatch.Message, error) {
+func newMessage(c *factory.Factory, target string, f dispatchFlags) (dispatch.Message, error) {
 	if f.message == "-" {
-		text, err := readMessage(c.in)
+		text, err := readMessage(c.In)
 		if err != nil {
 			return dispatch.Message{}, err
 		}
@@ -72,13 +75,13 @@ func (c *cli) newMessage(target string, f dispatchFlags) (dispatch.Message, erro
 		Message: f.message, WantsReply: f.wantsReply,
 	}}
 	if err := l.Request.Validate(); err != nil {
-		return l, &usageError{err}
+		return l, &usage.Error{Err: err}
 	}
-	dirs, err := c.findRegistry()
+	dirs, err := findRegistry(c)
 	if err != nil {
 		return l, err
 	}
-	l.Sender, err = dirs.Sender(c.thisCaller())
+	l.Sender, err = dirs.Sender(thisCaller(c))
 	return l, err
 }
 
@@ -91,29 +94,20 @@ func readMessage(in io.Reader) (string, error) {
 		return "", err
 	}
 	if len(b) > most {
-		return "", usageErrorf("the message is too long: at most %d characters can be sent", dispatch.MaxMessage)
+		return "", usage.Errorf("the message is too long: at most %d characters can be sent", dispatch.MaxMessage)
 	}
 	return strings.TrimSuffix(string(b), "\n"), nil
 }
 
-func (c *cli) findRegistry() (citizen.Dirs, error) { return citizen.FindDirs(c.lookupEnv) }
-
-func (c *console) lookupEnv(name string) (string, bool) {
-	for _, entry := range c.environ {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value, true
-		}
-	}
-	return "", false
-}
+func findRegistry(c *factory.Factory) (citizen.Dirs, error) { return citizen.FindDirs(c.LookupEnv) }
 
 // thisCaller returns this process as the caller whose identity others look up.
-func (c *cli) thisCaller() citizen.Caller {
+func thisCaller(c *factory.Factory) citizen.Caller {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "/"
 	}
-	return citizen.Caller{Lookup: c.lookupEnv, CWD: dir, Parent: os.Getppid(), Now: c.now()}
+	return citizen.Caller{Lookup: c.LookupEnv, CWD: dir, Parent: os.Getppid(), Now: c.Now()}
 }
 
 // dispatched is the JSON output of a dispatch.
@@ -123,40 +117,40 @@ type dispatched struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-func (c *cli) dispatchMessage(ctx context.Context, l dispatch.Message) error {
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+func dispatchMessage(ctx context.Context, c *factory.Factory, l dispatch.Message) error {
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	waits := time.AfterFunc(silence, func() {
-		fmt.Fprintln(c.err, "no worker has taken the dispatch yet; waiting (interrupt to stop)")
+		fmt.Fprintln(c.Err, "no worker has taken the dispatch yet; waiting (interrupt to stop)")
 	})
 	defer waits.Stop()
-	res, err := c.postMessage(ctx, t, l, func() { waits.Stop() })
+	res, err := postMessage(ctx, c, t, l, func() { waits.Stop() })
 	if err != nil {
-		return c.cutOff(l.Request.Target, err)
+		return cutOff(c, l.Request.Target, err)
 	}
-	if c.json {
-		err = c.printJSON(dispatched{l.ID, res, res.Hint()})
+	if c.JSON {
+		err = c.PrintJSON(dispatched{l.ID, res, res.Hint()})
 	} else {
-		c.printDispatch(res)
+		printDispatch(c, res)
 	}
 	if err == nil && !res.Succeeded() {
-		err = &statusError{run.Failed}
+		err = &exit.StatusError{Status: run.Failed}
 	}
 	return err
 }
 
 // cutOff adds to the error of a dispatch that was cut off where to look for its result. It
 // prints the error itself when an interrupt would end the command without a message.
-func (c *cli) cutOff(to dispatch.GardenID, err error) error {
+func cutOff(c *factory.Factory, to dispatch.GardenID, err error) error {
 	if _, cut := errors.AsType[*dispatches.CutOffError](err); !cut {
 		return err
 	}
-	err = fmt.Errorf("%w; before you send it again, see what came of it: %s", err, c.hintCommand("dispatches %s", to))
-	if complaintOf(err) == "" {
-		fmt.Fprintf(c.err, "\n%v\n", err)
+	err = fmt.Errorf("%w; before you send it again, see what came of it: %s", err, c.Hint("dispatches %s", to))
+	if exit.Complaint(err) == "" {
+		fmt.Fprintf(c.Err, "\n%v\n", err)
 	}
 	return err
 }
@@ -171,43 +165,43 @@ const workerStart = 3 * time.Second
 // postMessage sends the message and waits for the result. It refuses when no worker serves
 // dispatches, because the message would wait for ever. taken is called when a workflow has
 // accepted the message; it may be nil.
-func (c *cli) postMessage(ctx context.Context, t client.Client, l dispatch.Message, taken func()) (dispatch.Result, error) {
-	if served, err := c.clientOf(t).AwaitServed(ctx, workerStart); err == nil && !served {
+func postMessage(ctx context.Context, c *factory.Factory, t client.Client, l dispatch.Message, taken func()) (dispatch.Result, error) {
+	if served, err := c.ClientOf(t).AwaitServed(ctx, workerStart); err == nil && !served {
 		return dispatch.Result{}, runs.ErrNoWorker
 	}
-	return dispatches.Client{Temporal: t, Queue: c.queue, Taken: taken}.Dispatch(ctx, l)
+	return dispatches.Client{Temporal: t, Queue: c.Queue, Taken: taken}.Dispatch(ctx, l)
 }
 
-func (c *cli) printDispatch(res dispatch.Result) {
-	s := c.style()
+func printDispatch(c *factory.Factory, res dispatch.Result) {
+	s := c.Style()
 	if res.Outcome == nil {
-		c.printf("%s %s", s.Bad("✗ rejected:"), res.Receipt.Reason())
+		c.Printf("%s %s", s.Bad("✗ rejected:"), res.Receipt.Reason())
 		if seen := res.Receipt.Observed(); seen != "" {
-			c.printf(" (the target is %s)", seen)
+			c.Printf(" (the target is %s)", seen)
 		}
-		c.printf("\n")
+		c.Printf("\n")
 	} else {
 		sign := s.Good("✓")
 		if !res.Succeeded() {
 			sign = s.Bad("✗")
 		}
-		c.printf("%s %s by %s", sign, res.Outcome.Kind, res.Outcome.Transport)
+		c.Printf("%s %s by %s", sign, res.Outcome.Kind, res.Outcome.Transport)
 		if as := res.Outcome.DeliveredAs; as != "" {
-			c.printf(" (%s)", as)
+			c.Printf(" (%s)", as)
 		}
-		c.printf("\n")
+		c.Printf("\n")
 		if res.Outcome.Error != "" {
-			c.printf("  %s\n", story.OneLine(res.Outcome.Error, 400))
+			c.Printf("  %s\n", story.OneLine(res.Outcome.Error, 400))
 		}
 		for _, line := range answerLines(res.Outcome.Answer) {
-			c.printf("  %s\n", line)
+			c.Printf("  %s\n", line)
 		}
 	}
 	if res.Diagnostic != "" {
-		c.printf("  %s\n", s.Dim(story.OneLine(res.Diagnostic, 400)))
+		c.Printf("  %s\n", s.Dim(story.OneLine(res.Diagnostic, 400)))
 	}
 	if hint := res.Hint(); hint != "" {
-		c.printf("  %s\n", hint)
+		c.Printf("  %s\n", hint)
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // ran is what a program printed, and how it ended.
@@ -139,13 +141,13 @@ func TestWhoLosesADispatchIsToldWhereToLook(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var said bytes.Buffer
-			c := newCLI(console{err: &said})
-			c.runsDir = c.defaultRunsDir()
-			err := c.cutOff(awake, row.err)
+			c := newFactory(console.Console{Err: &said})
+			c.RunsDir = c.DefaultRunsDir()
+			err := cutOff(c, awake, row.err)
 			if !errors.Is(err, row.err) {
 				t.Error(err)
 			}
-			if all := said.String() + complaintOf(err); strings.Count(all, where) != row.told {
+			if all := said.String() + exit.Complaint(err); strings.Count(all, where) != row.told {
 				t.Errorf("it says %s", all)
 			}
 		})

@@ -9,11 +9,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) dispatchesCommand() *cobra.Command {
+func dispatchesCommand(c *factory.Factory) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "dispatches [GARDEN_ID]",
@@ -21,25 +23,25 @@ func (c *cli) dispatchesCommand() *cobra.Command {
 		Long: `Lists the last dispatches, to one session or to all, and what came of each: also of
 those whose sender did not wait for it.`,
 		Example: "  starter dispatches\n  starter dispatches 20260612T101500-3f2a9c --json | jq '.[0].result.outcome'",
-		Args:    argsBetween(0, 1, "at most one garden id"),
-		RunE: c.handleWith(func(ctx context.Context, args []string) error {
+		Args:    usage.ArgsBetween(0, 1, "at most one garden id"),
+		RunE: c.Handle(func(ctx context.Context, args []string) error {
 			var target dispatch.GardenID
 			if len(args) > 0 {
 				if target = dispatch.GardenID(args[0]); target.Validate() != nil {
-					return &usageError{target.Validate()}
+					return &usage.Error{Err: target.Validate()}
 				}
 			}
 			if limit < 1 {
-				return usageErrorf("--max %d: want at least 1", limit)
+				return usage.Errorf("--max %d: want at least 1", limit)
 			}
-			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 			if err != nil {
 				return err
 			}
 			defer t.Close()
-			found, untold := dispatches.Client{Temporal: t, Queue: c.queue}.Past(ctx, target, limit)
+			found, untold := dispatches.Client{Temporal: t, Queue: c.Queue}.Past(ctx, target, limit)
 			if len(found) > 0 || untold == nil {
-				err = c.printPast(found)
+				err = printPast(c, found)
 			}
 			return cmp.Or(err, untold)
 		}),
@@ -48,20 +50,20 @@ those whose sender did not wait for it.`,
 	return cmd
 }
 
-func (c *cli) printPast(found []dispatches.Past) error {
-	if c.json {
-		return c.printJSON(found)
+func printPast(c *factory.Factory, found []dispatches.Past) error {
+	if c.JSON {
+		return c.PrintJSON(found)
 	}
 	if len(found) == 0 {
-		c.printf("No dispatches yet.\n")
+		c.Printf("No dispatches yet.\n")
 		return nil
 	}
-	s := c.style()
+	s := c.Style()
 	rows := [][]string{{s.Dim("AGE"), s.Dim("TARGET"), s.Dim("INTENT"), s.Dim("ID"), s.Dim("OUTCOME"), ""}}
 	for _, p := range found {
-		rows = append(rows, []string{terminal.Age(c.now().Sub(p.At)), string(p.Target), string(p.Intent), p.ID[:min(8, len(p.ID))], outcomeIn(s, p), resultGist(p)})
+		rows = append(rows, []string{terminal.Age(c.Now().Sub(p.At)), string(p.Target), string(p.Intent), p.ID[:min(8, len(p.ID))], outcomeIn(s, p), resultGist(p)})
 	}
-	c.printf("%s", terminal.Table(rows))
+	c.Printf("%s", terminal.Table(rows))
 	return nil
 }
 

@@ -25,8 +25,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // finding is the result of one examination by the doctor.
@@ -41,28 +44,28 @@ type finding struct {
 // are set.
 var keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 
-func (c *cli) doctorCommand() *cobra.Command {
+func doctorCommand(c *factory.Factory) *cobra.Command {
 	var sandbox string
 	cmd := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Check what runs need, and say what is missing",
 		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+		Args:    usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
 			if sandbox != "" {
-				if _, err := c.chooseSandbox(sandbox); err != nil {
+				if _, err := chooseSandbox(c, sandbox); err != nil {
 					return err
 				}
 			}
-			found := []finding{c.findGit(ctx), c.findRunsDir(ctx), c.findBox(ctx, sandbox)}
-			found = append(found, c.findEngine(ctx)...)
-			found = append(found, c.findAgents(ctx)...)
-			found = append(found, c.findKeys()...)
-			if err := c.printFindings(found); err != nil {
+			found := []finding{findGit(ctx, c), findRunsDir(ctx, c), findBox(ctx, c, sandbox)}
+			found = append(found, findEngine(ctx, c)...)
+			found = append(found, findAgents(ctx, c)...)
+			found = append(found, findKeys(c)...)
+			if err := printFindings(c, found); err != nil {
 				return err
 			}
 			if slices.ContainsFunc(found, func(f finding) bool { return f.Required && !f.OK }) {
-				return &statusError{run.Failed}
+				return &exit.StatusError{Status: run.Failed}
 			}
 			return nil
 		}),
@@ -71,11 +74,11 @@ func (c *cli) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printFindings(found []finding) error {
-	if c.json {
-		return c.printJSON(found)
+func printFindings(c *factory.Factory, found []finding) error {
+	if c.JSON {
+		return c.PrintJSON(found)
 	}
-	s := c.style()
+	s := c.Style()
 	var rows [][]string
 	for _, f := range found {
 		sign := s.Good("✓")
@@ -87,11 +90,11 @@ func (c *cli) printFindings(found []finding) error {
 		}
 		rows = append(rows, []string{sign + " " + f.Name, story.OneLine(f.Detail, 300)})
 	}
-	c.printf("%s", terminal.Table(rows))
+	c.Printf("%s", terminal.Table(rows))
 	return nil
 }
 
-func (c *cli) findGit(ctx context.Context) finding {
+func findGit(ctx context.Context, c *factory.Factory) finding {
 	f := finding{Name: "git", Required: true}
 	version, err := git.Version(ctx)
 	if err != nil {
@@ -104,9 +107,9 @@ func (c *cli) findGit(ctx context.Context) finding {
 
 // findBox tests the box as a worker of this user does. Without the box runs execute nothing, unless the
 // user has decided for off.
-func (c *cli) findBox(ctx context.Context, flag string) finding {
+func findBox(ctx context.Context, c *factory.Factory, flag string) finding {
 	f := finding{Name: "box", Required: true}
-	policy, err := c.chooseSandbox(flag)
+	policy, err := chooseSandbox(c, flag)
 	if err != nil {
 		f.Detail = err.Error()
 		return f
@@ -119,7 +122,7 @@ func (c *cli) findBox(ctx context.Context, flag string) finding {
 	if os.Geteuid() == 0 {
 		notes = append(notes, "a worker of this user runs as root: a user of its own is safer")
 	}
-	b, err := host.Config{Environ: c.environ, RunsDir: c.runsDir}.OpenBox(ctx)
+	b, err := host.Config{Environ: c.Environ, RunsDir: c.RunsDir}.OpenBox(ctx)
 	if err != nil {
 		f.Detail = strings.Join(append([]string{err.Error()}, notes...), "; ")
 		return f
@@ -133,9 +136,9 @@ func (c *cli) findBox(ctx context.Context, flag string) finding {
 }
 
 // findRunsDir examines the runs directory, or the nearest directory above it that exists.
-func (c *cli) findRunsDir(ctx context.Context) finding {
+func findRunsDir(ctx context.Context, c *factory.Factory) finding {
 	f := finding{Name: "runs directory", Required: true}
-	dir, err := filepath.Abs(c.runsDir)
+	dir, err := filepath.Abs(c.RunsDir)
 	if err != nil {
 		f.Detail = err.Error()
 		return f
@@ -164,9 +167,9 @@ func (c *cli) findRunsDir(ctx context.Context) finding {
 	return f
 }
 
-func (c *cli) findEngine(ctx context.Context) []finding {
+func findEngine(ctx context.Context, c *factory.Factory) []finding {
 	reach := finding{Name: "engine", Required: true}
-	where := temporalclient.Options{RunsDir: c.runsDir}
+	where := temporalclient.Options{RunsDir: c.RunsDir}
 	target, err := temporalclient.Resolve(where)
 	if err != nil {
 		reach.Detail = err.Error()
@@ -179,12 +182,12 @@ func (c *cli) findEngine(ctx context.Context) []finding {
 	}
 	defer t.Close()
 	reach.OK, reach.Detail = true, fmt.Sprintf("%s, namespace %s, named by %s", target.Address, target.Namespace, target.Source)
-	return []finding{reach, c.findDoor(ctx, target), findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.queue), c.findAdrift(ctx, c.clientOf(t))}
+	return []finding{reach, findDoor(ctx, c, target), findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.Queue), findAdrift(ctx, c, c.ClientOf(t))}
 }
 
 // findDoor examines whether the engine asks its callers who they are. Of a server that is not ours
 // it knows what we show.
-func (c *cli) findDoor(ctx context.Context, target temporalclient.Target) finding {
+func findDoor(ctx context.Context, c *factory.Factory, target temporalclient.Target) finding {
 	f := finding{Name: "lock"}
 	if target.Source == temporalclient.Configuration {
 		shown := target.Credentials()
@@ -242,9 +245,9 @@ func findWorker(ctx context.Context, t client.Client, queue string) finding {
 }
 
 // findAgents examines the agents. Only their own providers need them.
-func (c *cli) findAgents(ctx context.Context) []finding {
+func findAgents(ctx context.Context, c *factory.Factory) []finding {
 	var found []finding
-	for _, m := range c.localAgents(ctx) {
+	for _, m := range localAgents(ctx, c) {
 		detail := strings.TrimSpace(m.Version + " " + agentGist(m))
 		found = append(found, finding{Name: "agent " + m.Label, OK: m.Installed && m.Status != agent.Unsupported, Detail: detail})
 	}
@@ -252,11 +255,11 @@ func (c *cli) findAgents(ctx context.Context) []finding {
 }
 
 // findKeys examines whether the keys are set. Only some providers need them.
-func (c *cli) findKeys() []finding {
+func findKeys(c *factory.Factory) []finding {
 	var found []finding
 	for _, name := range keys {
 		f := finding{Name: "key " + name, Detail: "not set here; only its own provider needs it, in the worker's environment"}
-		if c.getenv(name) != "" {
+		if c.Getenv(name) != "" {
 			f.OK, f.Detail = true, "set"
 		}
 		found = append(found, f)

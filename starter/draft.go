@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"os"
 	"os/exec"
 )
@@ -11,13 +13,13 @@ import (
 // draft is a text in a file of its own, which a person edits. The file stays until Remove: what was written must not
 // be lost with the command that asked for it.
 type draft struct {
-	console      *console
+	console      *console.Console
 	editor, path string
 }
 
 // newDraft makes a draft whose file has a name of that pattern. Instead says what else to do where there is no editor.
-func (c *cli) newDraft(pattern, text, instead string) (*draft, error) {
-	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+func newDraft(c *factory.Factory, pattern, text, instead string) (*draft, error) {
+	editor := cmp.Or(c.Getenv("VISUAL"), c.Getenv("EDITOR"))
 	if editor == "" {
 		return nil, errors.New("there is no editor: set EDITOR, " + instead)
 	}
@@ -29,13 +31,13 @@ func (c *cli) newDraft(pattern, text, instead string) (*draft, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, errors.Join(err, os.Remove(f.Name()))
 	}
-	return &draft{c.console, editor, f.Name()}, nil
+	return &draft{c.Console, editor, f.Name()}, nil
 }
 
 // Edit opens the editor, and returns the text that is in the file afterwards, also if the editor fails.
 func (d *draft) Edit() (string, error) {
 	cmd := exec.Command("sh", "-c", d.editor+` "$1"`, "sh", d.path)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = d.console.environ, d.console.in, d.console.out, d.console.err
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = d.console.Environ, d.console.In, d.console.Out, d.console.Err
 	failed := cmd.Run()
 	if failed != nil {
 		failed = fmt.Errorf("the editor %q: %w: nothing was decided", d.editor, failed)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,13 +11,13 @@ import (
 
 func TestADraftStaysUntilItIsRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	c := newCLI(console{in: strings.NewReader(""), out: io.Discard, err: io.Discard, environ: []string{"PATH=" + os.Getenv("PATH"), "EDITOR=fail() { echo more >> $1; return $STATUS; }; fail", "STATUS=0"}})
-	d, err := c.newDraft("ratchet-*.txt", "begun\n", "")
+	c := newFactory(console.Console{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH"), "EDITOR=fail() { echo more >> $1; return $STATUS; }; fail", "STATUS=0"}})
+	d, err := newDraft(c, "ratchet-*.txt", "begun\n", "")
 	must(t, err)
 	if text, err := d.Edit(); text != "begun\nmore\n" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
-	c.environ = append(c.environ, "STATUS=3")
+	c.Environ = append(c.Environ, "STATUS=3")
 	if text, err := d.Edit(); text != "begun\nmore\nmore\n" || err == nil {
 		t.Errorf("an editor that fails leaves %q, %v", text, err)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	"time"
 )
 
@@ -34,7 +36,7 @@ const (
 // foreignVariable matches the variables that may hold the credentials of another server.
 var foreignVariable = regexp.MustCompile(`^TEMPORAL_(API_KEY|PROFILE|CLIENT_AUTHORITY|TLS(_\w+)?|CODEC_\w+|GRPC_META_\w+)$`)
 
-func (c *cli) envCommand() *cobra.Command {
+func envCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "env",
 		Short: "Print what Temporal's own tools and clients need to reach the engine",
@@ -46,32 +48,32 @@ another server are unset.
 engine.pem is a key: who can read it can start runs and approve. It is kept over
 restarts of the engine.`,
 		Example: "  eval \"$(starter env)\"\n  temporal workflow list\n  starter env --json | jq -r .TEMPORAL_ADDRESS",
-		Args:    exactArgs(0, "no arguments"),
-		RunE:    c.handleWith(func(ctx context.Context, _ []string) error { return c.env(ctx) }),
+		Args:    usage.Args(0, "no arguments"),
+		RunE:    c.Handle(func(ctx context.Context, _ []string) error { return env(ctx, c) }),
 	}
 }
 
-func (c *cli) env(ctx context.Context) error {
-	if err := c.mayDecide(); err != nil {
+func env(ctx context.Context, c *factory.Factory) error {
+	if err := c.MayDecide(); err != nil {
 		return err
 	}
-	f, err := temporalclient.Knock(ctx, c.runsDir)
+	f, err := temporalclient.Knock(ctx, c.RunsDir)
 	if err != nil {
 		return err
 	}
-	key, err := engine.ReadKey(c.runsDir)
+	key, err := engine.ReadKey(c.RunsDir)
 	if err != nil {
 		return err
 	}
-	vars := c.clientVariables(f, key)
-	if c.json {
-		return c.printJSON(vars)
+	vars := clientVariables(c, f, key)
+	if c.JSON {
+		return c.PrintJSON(vars)
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		if value := vars[name]; value != nil {
-			c.printf("export %s=%s\n", name, shellquote.Join(*value))
+			c.Printf("export %s=%s\n", name, shellquote.Join(*value))
 		} else {
-			c.printf("unset %s\n", name)
+			c.Printf("unset %s\n", name)
 		}
 	}
 	return nil
@@ -79,9 +81,9 @@ func (c *cli) env(ctx context.Context) error {
 
 // clientVariables returns the variables that lead a standard client to the engine. A nil value
 // unsets a variable that belongs to another server.
-func (c *cli) clientVariables(f engine.File, key engine.Key) map[string]*string {
+func clientVariables(c *factory.Factory, f engine.File, key engine.Key) map[string]*string {
 	vars := map[string]*string{}
-	for _, entry := range c.environ {
+	for _, entry := range c.Environ {
 		if name, _, _ := strings.Cut(entry, "="); foreignVariable.MatchString(name) {
 			vars[name] = nil
 		}
@@ -97,7 +99,7 @@ func (c *cli) clientVariables(f engine.File, key engine.Key) map[string]*string 
 	return vars
 }
 
-func (c *cli) uiCommand() *cobra.Command {
+func uiCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ui [RUN]",
 		Short: "Print a link that opens the Web UI, at a run's page",
@@ -106,25 +108,25 @@ page serves it, with one login for both. The link can be used once, within ten
 minutes; the browser that has used it stays in for 14 days, or until the page's
 server ends.`,
 		Example: "  starter ui\n  starter ui slug#14",
-		Args:    argsBetween(0, 1, "at most one RUN"),
-		RunE:    c.handleWith(func(ctx context.Context, args []string) error { return c.ui(ctx, args) }),
+		Args:    usage.ArgsBetween(0, 1, "at most one RUN"),
+		RunE:    c.Handle(func(ctx context.Context, args []string) error { return ui(ctx, c, args) }),
 	}
 }
 
-func (c *cli) ui(ctx context.Context, args []string) error {
-	if err := c.mayDecide(); err != nil {
+func ui(ctx context.Context, c *factory.Factory, args []string) error {
+	if err := c.MayDecide(); err != nil {
 		return err
 	}
-	place, err := review.ReadPlace(ctx, c.runsDir)
+	place, err := review.ReadPlace(ctx, c.RunsDir)
 	if err != nil {
 		return err
 	}
 	if !place.WebUI {
 		return errors.New("the review page serves no Web UI: its worker is connected to a server of its own")
 	}
-	page, err := c.pathAt(ctx, args, func(id run.ID) string { return runPage("", client.DefaultNamespace, id) })
+	page, err := pathAt(ctx, c, args, func(id run.ID) string { return runPage("", client.DefaultNamespace, id) })
 	if err != nil {
 		return err
 	}
-	return c.printLink("ui", place.LoginOwner(c.userName(), review.UIPath+page, time.Now()))
+	return printLink(c, "ui", place.LoginOwner(c.UserName(), review.UIPath+page, time.Now()))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // asTemporal makes the test binary a stand-in for Temporal's command line, whose build needs the whole server. It reads the
@@ -144,7 +145,7 @@ func (b bench) env() (vars map[string]*string) {
 
 func TestDoorOfTheEngine(t *testing.T) {
 	b := bench{t, filepath.Join(t.TempDir(), "it's runs"), repository(t), answers(t)}
-	if got := b.starter("env"); got.code != exitUnreachable || got.out != "" {
+	if got := b.starter("env"); got.code != exit.Unreachable || got.out != "" {
 		t.Errorf("env without an engine: %+v", got)
 	}
 	stop, ready, _ := upSays(t, b.runsDir)
@@ -209,7 +210,7 @@ func testEnv(b bench) {
 	}
 	b.Setenv(proc.RunVariable, "some-run")
 	for _, command := range []string{"env", "ui"} {
-		if got := b.expect(exitFailed, command); got.out != "" || !strings.Contains(got.err, "decide from a terminal of your own") {
+		if got := b.expect(exit.Failed, command); got.out != "" || !strings.Contains(got.err, "decide from a terminal of your own") {
 			b.Errorf("%s of a run's program: %+v", command, got)
 		}
 	}
@@ -237,6 +238,6 @@ func testUI(b bench) {
 	if link := strings.TrimSpace(b.expect(0, "ui", id).out); !strings.HasSuffix(link, "/namespaces/default/workflows/run-"+id) {
 		b.Errorf("link to a run: %s", link)
 	}
-	b.expect(exitFailed, "ui", "none")
+	b.expect(exit.Failed, "ui", "none")
 	b.expect(0, "cancel", id)
 }

@@ -6,21 +6,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) eventsCommand() *cobra.Command {
+func eventsCommand(c *factory.Factory) *cobra.Command {
 	var after string
 	cmd := &cobra.Command{
 		Use:               "events RUN",
 		Short:             "List what happened in a run, one line an event",
 		Example:           "  starter events slug#14\n  starter events slug#14 --after evt-000007 --json",
-		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+		Args:              usage.Args(1, usage.WantsRun),
+		ValidArgsFunction: completeRun(c),
+		RunE: onRun(c, func(ctx context.Context, r found, _ []string) error {
 			if after != "" && (run.Event{ID: after}).Seq() == 0 {
-				return usageErrorf("--after %q: event ids look like evt-000001", after)
+				return usage.Errorf("--after %q: event ids look like evt-000001", after)
 			}
 			events, err := r.Events(ctx, r.id, after)
 			if err != nil {
@@ -28,15 +30,15 @@ func (c *cli) eventsCommand() *cobra.Command {
 			}
 			var rows [][]string
 			for _, e := range events {
-				if c.json {
-					if err := c.printJSON(e); err != nil {
+				if c.JSON {
+					if err := c.PrintJSON(e); err != nil {
 						return err
 					}
 				}
-				rows = append(rows, story.Gist(c.style(), e))
+				rows = append(rows, story.Gist(c.Style(), e))
 			}
-			if !c.json {
-				c.printf("%s", terminal.Table(rows))
+			if !c.JSON {
+				c.Printf("%s", terminal.Table(rows))
 			}
 			return nil
 		}),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"strings"
 	"testing"
 )
@@ -21,11 +22,11 @@ func TestWhatIsWrongWithACommandLine(t *testing.T) {
 		"merge x --into":         "flag needs an argument: --into: see `starter merge --help`",
 	} {
 		got := starter(t.Context(), "", strings.Fields(line)...)
-		if got.code != exitUsage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, says) || strings.Contains(got.err, "strconv") {
+		if got.code != exit.Usage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, says) || strings.Contains(got.err, "strconv") {
 			t.Errorf("%s: code %d, %s%s", line, got.code, got.out, got.err)
 		}
 	}
-	if got := starter(t.Context(), "", "run", "x", "--repo", "/nowhere"); got.code != exitFailed || !strings.Contains(got.err, "/nowhere: no such file or directory: name another with --repo") {
+	if got := starter(t.Context(), "", "run", "x", "--repo", "/nowhere"); got.code != exit.Failed || !strings.Contains(got.err, "/nowhere: no such file or directory: name another with --repo") {
 		t.Errorf("a repository that is not there: %+v", got)
 	}
 }

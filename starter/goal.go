@@ -13,6 +13,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // takeGoal notes where the goal is: in the argument, the flag or a file.
@@ -25,28 +27,28 @@ func (f *runFlags) takeGoal(flags *pflag.FlagSet, args []string) {
 }
 
 // draftsGoal reports whether the goal is still to be written, in the editor.
-func (c *cli) draftsGoal(f runFlags) bool {
-	return !f.goalGiven && !f.file && c.interactive && !c.json
+func draftsGoal(c *factory.Factory, f runFlags) bool {
+	return !f.goalGiven && !f.file && c.Interactive && !c.JSON
 }
 
 // readGoalOf replaces the goal of the flags by its text, which may be in a file.
-func (c *cli) readGoalOf(f *runFlags) error {
-	text, err := c.goalText(*f)
+func readGoalOf(c *factory.Factory, f *runFlags) error {
+	text, err := goalText(c, *f)
 	f.goal, f.goalGiven, f.file = text, true, false
 	return err
 }
 
 // goalText returns the text of the goal: the argument, the flag or the file.
-func (c *cli) goalText(f runFlags) (string, error) {
+func goalText(c *factory.Factory, f runFlags) (string, error) {
 	switch {
 	case f.goalGiven && f.file:
-		return "", usageErrorf("give one goal: as an argument, with --goal, or with --goal-file")
+		return "", usage.Errorf("give one goal: as an argument, with --goal, or with --goal-file")
 	case f.file:
-		return c.readGoal(f.goalFile)
+		return readGoal(c, f.goalFile)
 	case !f.goalGiven:
-		return "", usageErrorf("no goal: say what the run shall reach, as in `starter run 'make the tests pass'`, or give --goal-file FILE")
+		return "", usage.Errorf("no goal: say what the run shall reach, as in `starter run 'make the tests pass'`, or give --goal-file FILE")
 	case strings.TrimSpace(f.goal) == "":
-		return "", usageErrorf("the goal is empty: say what the run shall reach")
+		return "", usage.Errorf("the goal is empty: say what the run shall reach")
 	}
 	return plainGoal("the goal", f.goal)
 }
@@ -55,15 +57,15 @@ func (c *cli) goalText(f runFlags) (string, error) {
 func plainGoal(what, text string) (string, error) {
 	switch {
 	case strings.HasPrefix(text, "\xff\xfe"), strings.HasPrefix(text, "\xfe\xff"), strings.Contains(text, "\x00"):
-		return "", usageErrorf("%s is no text in UTF-8, it looks like UTF-16: save it as UTF-8", what)
+		return "", usage.Errorf("%s is no text in UTF-8, it looks like UTF-16: save it as UTF-8", what)
 	case !utf8.ValidString(text):
-		return "", usageErrorf("%s is no text in UTF-8: save it as UTF-8", what)
+		return "", usage.Errorf("%s is no text in UTF-8: save it as UTF-8", what)
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r", ""), nil
 }
 
-func (c *cli) readGoal(name string) (string, error) {
-	in := c.in
+func readGoal(c *factory.Factory, name string) (string, error) {
+	in := c.In
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
@@ -74,7 +76,7 @@ func (c *cli) readGoal(name string) (string, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(in, run.MaxGoalBytes+1))
 	if err == nil && strings.TrimSpace(string(b)) == "" {
-		err = usageErrorf("goal file %s is empty: say what the run shall reach", name)
+		err = usage.Errorf("goal file %s is empty: say what the run shall reach", name)
 	}
 	if err != nil {
 		return "", err
@@ -96,8 +98,8 @@ var goalHelp = []string{
 
 // draftGoal lets the person write the goal of the flags in the editor. The file stays, with the goal alone, until the
 // caller removes it; without a goal there is none.
-func (c *cli) draftGoal(f *runFlags) (*draft, error) {
-	file, err := c.newDraft("ratchet-*.goal.md", "\n\n"+strings.Join(goalHelp, "\n")+"\n", "or give the goal as an argument")
+func draftGoal(c *factory.Factory, f *runFlags) (*draft, error) {
+	file, err := newDraft(c, "ratchet-*.goal.md", "\n\n"+strings.Join(goalHelp, "\n")+"\n", "or give the goal as an argument")
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +107,10 @@ func (c *cli) draftGoal(f *runFlags) (*draft, error) {
 	goal := withoutHelp(text)
 	if goal == "" {
 		file.Remove()
-		return nil, cmp.Or(err, usageErrorf("the goal is empty: no run was started"))
+		return nil, cmp.Or(err, usage.Errorf("the goal is empty: no run was started"))
 	}
 	if err = cmp.Or(err, file.write(goal)); err != nil {
-		c.tellKeptGoal(file)
+		tellKeptGoal(c, file)
 		return nil, err
 	}
 	f.goal, f.goalGiven = goal, true
@@ -130,6 +132,6 @@ func withoutHelp(text string) string {
 }
 
 // tellKeptGoal names the file of a goal with which no run was started.
-func (c *cli) tellKeptGoal(file *draft) {
-	fmt.Fprintf(c.err, "starter: your goal is kept in %s: give it with --goal-file %s\n", display.Line(file.path), display.Line(shellquote.Join(file.path)))
+func tellKeptGoal(c *factory.Factory, file *draft) {
+	fmt.Fprintf(c.Err, "starter: your goal is kept in %s: give it with --goal-file %s\n", display.Line(file.path), display.Line(shellquote.Join(file.path)))
 }

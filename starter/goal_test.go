@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 )
@@ -19,9 +20,9 @@ import (
 func goalOf(t *testing.T, editor string, args ...string) (goal string, err error) {
 	t.Helper()
 	var out bytes.Buffer
-	c := newCLI(console{in: strings.NewReader(""), out: &out, err: &out, environ: append(os.Environ(), "VISUAL=", "EDITOR="+editor), now: time.Now})
-	c.interactive = editor != ""
-	cmd := c.runCommand()
+	c := newFactory(console.Console{In: strings.NewReader(""), Out: &out, Err: &out, Environ: append(os.Environ(), "VISUAL=", "EDITOR="+editor), Now: time.Now})
+	c.Interactive = editor != ""
+	cmd := runCommand(c)
 	var f runFlags
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
@@ -29,11 +30,11 @@ func goalOf(t *testing.T, editor string, args ...string) (goal string, err error
 	f.goal, _ = cmd.Flags().GetString("goal")
 	f.goalFile, _ = cmd.Flags().GetString("goal-file")
 	f.takeGoal(cmd.Flags(), cmd.Flags().Args())
-	if !c.draftsGoal(f) {
-		err = c.readGoalOf(&f)
+	if !draftsGoal(c, f) {
+		err = readGoalOf(c, &f)
 		return f.goal, err
 	}
-	file, err := c.draftGoal(&f)
+	file, err := draftGoal(c, &f)
 	if err == nil {
 		file.Remove()
 	}
@@ -147,11 +148,11 @@ func TestAGoalIsKeptIfItsRunDoesNotStart(t *testing.T) {
 			opened := filepath.Join(t.TempDir(), "opened")
 			editor := "write_and_fail() { echo Mend it > $1; exit 9; }; fail() { exit 9; }; touch " + opened + "; " + tt.does
 			var out, said bytes.Buffer
-			c := newCLI(console{
-				args: append([]string{"run", "--runs-dir", runsDir}, tt.args...), in: strings.NewReader(""), out: &out, err: &said,
-				environ: append(os.Environ(), "VISUAL=", "EDITOR="+editor), now: time.Now, interactive: true,
+			c := newFactory(console.Console{
+				Args: append([]string{"run", "--runs-dir", runsDir}, tt.args...), In: strings.NewReader(""), Out: &out, Err: &said,
+				Environ: append(os.Environ(), "VISUAL=", "EDITOR="+editor), Now: time.Now, Interactive: true,
 			})
-			if code := c.run(t.Context()); code == 0 || !strings.Contains(said.String(), tt.says) {
+			if code := c.Run(t.Context()); code == 0 || !strings.Contains(said.String(), tt.says) {
 				t.Errorf("code %d, want %q in: %s", code, tt.says, said.String())
 			}
 			if _, err := os.Lstat(opened); (err == nil) != tt.opens {
@@ -165,7 +166,7 @@ func TestAGoalIsKeptIfItsRunDoesNotStart(t *testing.T) {
 			if !tt.keeps {
 				return
 			}
-			if goal, err := c.readGoal(files[0]); goal != "Mend it\n" || err != nil || !strings.Contains(said.String(), kept+files[0]+": give it with --goal-file "+files[0]+"\n") {
+			if goal, err := readGoal(c, files[0]); goal != "Mend it\n" || err != nil || !strings.Contains(said.String(), kept+files[0]+": give it with --goal-file "+files[0]+"\n") {
 				t.Errorf("the file holds %q, %v: %s", goal, err, said.String())
 			}
 		})

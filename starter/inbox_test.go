@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 func TestMailThatCannotBePrintedStaysUnread(t *testing.T) {
@@ -40,8 +41,8 @@ func TestMailThatCannotBePrintedStaysUnread(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said bytes.Buffer
-			c := newCLI(console{args: append([]string{"inbox", "read", string(r.GardenID)}, tt.args...), out: tt.out, err: &said, environ: []string{"HOME=" + home}, now: time.Now})
-			if code := c.run(t.Context()); (code != 0) != (tt.left > 0) {
+			c := newFactory(console.Console{Args: append([]string{"inbox", "read", string(r.GardenID)}, tt.args...), Out: tt.out, Err: &said, Environ: []string{"HOME=" + home}, Now: time.Now})
+			if code := c.Run(t.Context()); (code != 0) != (tt.left > 0) {
 				t.Errorf("code %d: %s", code, said.String())
 			}
 			_, unread, err := boxes.Open(t.Context(), r.GardenID)

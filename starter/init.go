@@ -25,8 +25,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // initFlags holds the flags of `init`.
@@ -60,7 +62,7 @@ type checkedOnce struct {
 	Output  []string     `json:"output,omitempty"` // the last lines, unless it passed
 }
 
-func (c *cli) initCommand() *cobra.Command {
+func initCommand(c *factory.Factory) *cobra.Command {
 	var f initFlags
 	cmd := &cobra.Command{
 		Use:   "init",
@@ -69,8 +71,8 @@ func (c *cli) initCommand() *cobra.Command {
 once on the last commit, in the box and in a checkout of their own, and writes
 ` + settings.RepositoryFile + `. Runs read it from the last commit: commit it.`,
 		Example: "  starter init\n  starter init --dry-run\n  starter init --check 'make test' --provider claude --force",
-		Args:    exactArgs(0, "no arguments, only flags"),
-		RunE:    c.handleWith(func(ctx context.Context, _ []string) error { return c.initRepository(ctx, f) }),
+		Args:    usage.Args(0, "no arguments, only flags"),
+		RunE:    c.Handle(func(ctx context.Context, _ []string) error { return initRepository(ctx, c, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.repo, "repo", ".", "`directory` in the git repository, where the checks run")
@@ -84,7 +86,7 @@ once on the last commit, in the box and in a checkout of their own, and writes
 	return cmd
 }
 
-func (c *cli) initRepository(ctx context.Context, f initFlags) error {
+func initRepository(ctx context.Context, c *factory.Factory, f initFlags) error {
 	src, err := workspace.Inspect(ctx, f.repo, "HEAD")
 	if err != nil {
 		return err
@@ -104,8 +106,8 @@ func (c *cli) initRepository(ctx context.Context, f initFlags) error {
 		return err
 	}
 	agents := make(chan []agent.Manifest, 1) // they are asked while the checks run
-	go func() { agents <- c.localAgents(ctx) }()
-	if err := c.tryChecks(ctx, f, src, r); err != nil {
+	go func() { agents <- localAgents(ctx, c) }()
+	if err := tryChecks(ctx, c, f, src, r); err != nil {
 		return err
 	}
 	if err := r.chooseProvider(f.provider, <-agents); err != nil {
@@ -119,14 +121,14 @@ func (c *cli) initRepository(ctx context.Context, f initFlags) error {
 		}
 		r.Written = true
 	}
-	return c.printInit(r)
+	return printInit(c, r)
 }
 
 // findChecks takes the checks of the flags, or those that the repository offers.
 func (r *initReport) findChecks(f initFlags, dir string) error {
 	for _, command := range f.checks {
 		if strings.TrimSpace(command) == "" {
-			return usageErrorf("--check is empty: name a command")
+			return usage.Errorf("--check is empty: name a command")
 		}
 		r.Checks = append(r.Checks, checkedOnce{Command: command, Why: "a flag"})
 	}
@@ -151,16 +153,16 @@ func (r *initReport) findChecks(f initFlags, dir string) error {
 }
 
 // tryChecks runs the checks on the last commit. Where they may not start, it says why.
-func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, r *initReport) error {
-	policy, err := c.chooseSandbox(f.sandbox)
+func tryChecks(ctx context.Context, c *factory.Factory, f initFlags, src workspace.Source, r *initReport) error {
+	policy, err := chooseSandbox(c, f.sandbox)
 	if err != nil {
 		return err
 	}
-	config, err := c.hostWith(f.toolchains)
+	config, err := hostWith(c, f.toolchains)
 	if err != nil {
 		return err
 	}
-	runsDir, remove, err := c.dirForChecks()
+	runsDir, remove, err := dirForChecks(c)
 	if err != nil {
 		return err
 	}
@@ -172,7 +174,7 @@ func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, 
 	for _, once := range r.Checks {
 		in.Commands = append(in.Commands, once.Command)
 	}
-	screen := c.screenOn(c.err)
+	screen := c.ScreenOn(c.Err)
 	work := screen.Work("runs the checks on the last commit")
 	doing := ""
 	report, err := config.CheckOnce(ctx, in, func(now string) {
@@ -199,11 +201,11 @@ func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, 
 }
 
 // hostWith returns what runs checks on this machine as a worker with these toolchains does.
-func (c *cli) hostWith(toolchains []string) (host.Config, error) {
-	config := host.Config{Environ: c.environ}
+func hostWith(c *factory.Factory, toolchains []string) (host.Config, error) {
+	config := host.Config{Environ: c.Environ}
 	for _, dir := range toolchains {
 		if err := config.AddToolchain(dir); err != nil {
-			return config, usageErrorf("--toolchain %s: %w", display.Line(dir), err)
+			return config, usage.Errorf("--toolchain %s: %w", display.Line(dir), err)
 		}
 	}
 	return config, nil
@@ -211,9 +213,9 @@ func (c *cli) hostWith(toolchains []string) (host.Config, error) {
 
 // dirForChecks returns the runs directory if there is one, so that runs begin with what the checks build; else
 // a directory that remove removes.
-func (c *cli) dirForChecks() (dir string, remove func(), err error) {
-	if info, err := os.Stat(c.runsDir); err == nil && info.IsDir() {
-		dir, err := filepath.Abs(c.runsDir)
+func dirForChecks(c *factory.Factory) (dir string, remove func(), err error) {
+	if info, err := os.Stat(c.RunsDir); err == nil && info.IsDir() {
+		dir, err := filepath.Abs(c.RunsDir)
 		return dir, func() {}, err
 	}
 	dir, err = os.MkdirTemp("", "ratchet-init-")
@@ -240,10 +242,10 @@ func (r *initReport) chooseProvider(flag string, found []agent.Manifest) error {
 		return nil
 	}
 	if _, err := catalog.Parse(flag); err != nil {
-		return &usageError{err}
+		return &usage.Error{Err: err}
 	}
 	if why := settings.Loosens("provider", flag); why != "" {
-		return usageErrorf("--provider %s %s: a repository's file cannot choose it; put it into your own settings, or give it to starter run", display.Line(flag), why)
+		return usage.Errorf("--provider %s %s: a repository's file cannot choose it; put it into your own settings, or give it to starter run", display.Line(flag), why)
 	}
 	r.Provider = flag
 	return nil
@@ -281,17 +283,17 @@ func nextSteps(src workspace.Source, repo string) []string {
 	}
 }
 
-func (c *cli) printInit(r *initReport) error {
-	if c.json {
-		return c.printJSON(r)
+func printInit(c *factory.Factory, r *initReport) error {
+	if c.JSON {
+		return c.PrintJSON(r)
 	}
 	if !r.Written {
-		c.printf("%s", r.Content)
+		c.Printf("%s", r.Content)
 		return nil
 	}
-	s := c.style()
+	s := c.Style()
 	for _, note := range r.Notes {
-		c.printf("%s\n", s.Dim("no check: "+note))
+		c.Printf("%s\n", s.Dim("no check: "+note))
 	}
 	for _, once := range r.Checks {
 		mark := s.Bad("✗")
@@ -302,22 +304,22 @@ func (c *cli) printInit(r *initReport) error {
 			mark = s.Good("✓")
 		}
 		line := mark + " " + display.Line(once.outcome()) + " " + s.Dim("("+display.Line(once.Why)+")")
-		c.printf("%s\n", line)
+		c.Printf("%s\n", line)
 		for _, said := range once.Output {
-			c.printf("%s\n", s.Dim("    │ "+said))
+			c.Printf("%s\n", s.Dim("    │ "+said))
 		}
 	}
 	if r.NotRun != "" {
-		c.printf("%s\n", s.Wait("the checks were not run: "+display.Line(r.NotRun)))
+		c.Printf("%s\n", s.Wait("the checks were not run: "+display.Line(r.NotRun)))
 	}
 	if len(r.Agents) > 0 {
-		c.printf("agents here: %s\n", display.Line(strings.Join(r.Agents, ", ")))
+		c.Printf("agents here: %s\n", display.Line(strings.Join(r.Agents, ", ")))
 	} else {
-		c.printf("%s\n", s.Wait("no agent was found here: install one of those that `starter agents` lists, and name it as provider in the file"))
+		c.Printf("%s\n", s.Wait("no agent was found here: install one of those that `starter agents` lists, and name it as provider in the file"))
 	}
-	c.printf("wrote %s\n\nnext:\n", display.Line(r.Path))
+	c.Printf("wrote %s\n\nnext:\n", display.Line(r.Path))
 	for _, next := range r.Next {
-		c.printf("  %s\n", display.Line(next))
+		c.Printf("  %s\n", display.Line(next))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 )
 
@@ -18,11 +19,11 @@ import (
 func initIn(t *testing.T, dir string, args ...string) (code int, out, complaint string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	c := newCLI(console{
-		args: append([]string{"init", "--repo", dir, "--runs-dir", filepath.Join(t.TempDir(), "none")}, args...), out: &o, err: &e,
-		environ: []string{"HOME=" + t.TempDir(), "PATH=/usr/local/bin:/usr/bin:/bin"},
+	c := newFactory(console.Console{
+		Args: append([]string{"init", "--repo", dir, "--runs-dir", filepath.Join(t.TempDir(), "none")}, args...), Out: &o, Err: &e,
+		Environ: []string{"HOME=" + t.TempDir(), "PATH=/usr/local/bin:/usr/bin:/bin"},
 	})
-	code = c.run(t.Context())
+	code = c.Run(t.Context())
 	return code, o.String(), e.String()
 }
 

@@ -21,23 +21,25 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // runInput returns the input of a run by its flags alone, or an error that tells their faults. It starts
 // nothing.
-func (c *cli) runInput(ctx context.Context, f runFlags) (run.Input, error) {
-	if err := c.readGoalOf(&f); err != nil {
+func runInput(ctx context.Context, c *factory.Factory, f runFlags) (run.Input, error) {
+	if err := readGoalOf(c, &f); err != nil {
 		return run.Input{}, err
 	}
 	src, err := workspace.Inspect(ctx, f.repo, f.base)
 	if err != nil {
 		return run.Input{}, err
 	}
-	return c.inputFrom(ctx, f, src)
+	return inputFrom(ctx, c, f, src)
 }
 
 // inputFrom returns the input of a run that starts from the source. The goal of the flags is its text.
-func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (run.Input, error) {
+func inputFrom(ctx context.Context, c *factory.Factory, f runFlags, src workspace.Source) (run.Input, error) {
 	in := run.Input{
 		RunID: run.ID(f.id), Goal: f.goal, CheckEnv: f.env, NoBaseline: f.noBaseline, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
 		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
@@ -60,20 +62,20 @@ func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (
 	if in.Options, err = f.options.read(); err != nil {
 		return in, err
 	}
-	if err := c.chooseProviders(f, &in); err != nil {
+	if err := chooseProviders(c, f, &in); err != nil {
 		return in, err
 	}
 	if err := f.nameResults(ctx, &in); err != nil {
 		return in, err
 	}
-	if in.Checks, err = c.chosenChecks(f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
+	if in.Checks, err = chosenChecks(c, f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
 		return in, err
 	}
-	if c.byAgent {
+	if c.ByAgent {
 		in = session.Tighten(in)
 	}
 	if err := in.Validate(); err != nil {
-		return in, &usageError{err}
+		return in, &usage.Error{Err: err}
 	}
 	return in, nil
 }
@@ -81,34 +83,34 @@ func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (
 // readWords reads the flags that hold words of a closed set.
 func (f runFlags) readWords(in *run.Input) error {
 	if err := in.Policy.UnmarshalText([]byte(f.policy)); err != nil {
-		return usageErrorf("--approve: %w: want always, risky or never", err)
+		return usage.Errorf("--approve: %w: want always, risky or never", err)
 	}
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
-		return usageErrorf("--tools: %w: want ask, allow or deny", err)
+		return usage.Errorf("--tools: %w: want ask, allow or deny", err)
 	}
 	if f.sandbox == "" {
 		f.sandbox = string(run.SandboxRequired)
 	}
 	if err := in.Sandbox.UnmarshalText([]byte(f.sandbox)); err != nil {
-		return usageErrorf("--sandbox: %w: want required or off", err)
+		return usage.Errorf("--sandbox: %w: want required or off", err)
 	}
 	return nil
 }
 
 // chooseProviders finds the providers that the flags name.
-func (c *cli) chooseProviders(f runFlags, in *run.Input) error {
+func chooseProviders(c *factory.Factory, f runFlags, in *run.Input) error {
 	specs, rivals, err := f.providerSpecs()
 	if err != nil {
 		return err
 	}
 	all := slices.AppendSeq(slices.Clone(rivals), maps.Values(specs))
-	if i := slices.IndexFunc(all, catalog.Spec.Relative); c.byAgent && i >= 0 { // the working directory is the agent's choice
-		return usageErrorf("provider %s: a run that an agent starts takes it by its absolute path alone: write that into the settings", all[i])
+	if i := slices.IndexFunc(all, catalog.Spec.Relative); c.ByAgent && i >= 0 { // the working directory is the agent's choice
+		return usage.Errorf("provider %s: a run that an agent starts takes it by its absolute path alone: write that into the settings", all[i])
 	}
 	if in.Providers, err = checkProviders(specs, rivals); err != nil {
 		return err
 	}
-	c.warnOfCosts(f, all)
+	warnOfCosts(c, f, all)
 	if !f.limitGiven && slices.ContainsFunc(all, catalog.Spec.Agent) {
 		in.Timeouts.Provider = agentLimit
 	}
@@ -123,12 +125,12 @@ func (f runFlags) nameResults(ctx context.Context, in *run.Input) error {
 	if f.branch != "" {
 		var err error
 		if branch, err = run.ExpandBranch(f.branch, in.RunID, run.NewName("x", run.MaxNumber), in.Goal); err != nil {
-			return usageErrorf("--branch: %w", err)
+			return usage.Errorf("--branch: %w", err)
 		}
 	}
 	if in.Naming.Message = f.message; f.message != "" {
 		if err := run.CheckMessage(f.message); err != nil {
-			return usageErrorf("--commit-message: %w", err)
+			return usage.Errorf("--commit-message: %w", err)
 		}
 	}
 	if branch == "" || strings.Contains(f.branch, "{number}") {
@@ -139,7 +141,7 @@ func (f runFlags) nameResults(ctx context.Context, in *run.Input) error {
 }
 
 // warnOfCosts names the providers that a budget of money does not bound.
-func (c *cli) warnOfCosts(f runFlags, specs []catalog.Spec) {
+func warnOfCosts(c *factory.Factory, f runFlags, specs []catalog.Spec) {
 	if f.maxCost == 0 {
 		return
 	}
@@ -151,7 +153,7 @@ func (c *cli) warnOfCosts(f runFlags, specs []catalog.Spec) {
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		fmt.Fprintf(c.err, "starter: what %s costs is not known: --max-cost does not bound it, --max-tokens does\n", strings.Join(slices.Compact(unknown), ", "))
+		fmt.Fprintf(c.Err, "starter: what %s costs is not known: --max-cost does not bound it, --max-tokens does\n", strings.Join(slices.Compact(unknown), ", "))
 	}
 }
 
@@ -160,16 +162,16 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // validate refuses flags that are wrong by themselves.
 func (f runFlags) validate(in run.Input) error {
 	if err := in.RunID.Validate(); err != nil {
-		return usageErrorf("--id: %w", err)
+		return usage.Errorf("--id: %w", err)
 	}
 	for _, name := range f.env {
 		if !variable.MatchString(name) {
-			return usageErrorf("--env %q: give the name of a variable alone; the value is the worker's", name)
+			return usage.Errorf("--env %q: give the name of a variable alone; the value is the worker's", name)
 		}
 	}
 	for _, entry := range f.checkNetwork {
 		if err := allow.Check(entry); err != nil {
-			return usageErrorf("--check-network: %w", err)
+			return usage.Errorf("--check-network: %w", err)
 		}
 	}
 	negative := map[string]bool{
@@ -180,7 +182,7 @@ func (f runFlags) validate(in run.Input) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(negative)) {
 		if negative[name] {
-			return usageErrorf("%s is negative", name)
+			return usage.Errorf("%s is negative", name)
 		}
 	}
 	return nil
@@ -194,7 +196,7 @@ func (f runFlags) providerSpecs() (specs map[run.Role]catalog.Spec, rivals []cat
 		for _, text := range f.developers[1:] {
 			spec, err := catalog.Parse(text)
 			if err != nil {
-				return nil, nil, &usageError{err}
+				return nil, nil, &usage.Error{Err: err}
 			}
 			rivals = append(rivals, spec)
 		}
@@ -209,18 +211,18 @@ func (f runFlags) providerSpecs() (specs map[run.Role]catalog.Spec, rivals []cat
 			text = f.roles.Developer
 		}
 		if text == "" && role != run.Evaluator {
-			return nil, nil, usageErrorf("no provider for the %s: name one with --provider or --%s, such as 'command:./agent.py' or replay:answers", role, role)
+			return nil, nil, usage.Errorf("no provider for the %s: name one with --provider or --%s, such as 'command:./agent.py' or replay:answers", role, role)
 		}
 		if text == "" {
 			continue
 		}
 		if specs[role], err = catalog.Parse(text); err != nil {
-			return nil, nil, &usageError{err}
+			return nil, nil, &usage.Error{Err: err}
 		}
 	}
 	for role, spec := range specs {
 		if spec.Kind == catalog.None && role != run.Planner {
-			return nil, nil, usageErrorf("none is no %s: only the planner can be left out", role)
+			return nil, nil, usage.Errorf("none is no %s: only the planner can be left out", role)
 		}
 	}
 	return specs, rivals, nil
@@ -260,25 +262,25 @@ func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 
 // chosenChecks returns the checks of the flags, or those that the repository offers. It prints the
 // checks that it chose.
-func (c *cli) chosenChecks(f runFlags, dir string) ([]string, error) {
-	var say io.Writer = c.stdout
-	if f.detach || c.json {
-		say = c.err
+func chosenChecks(c *factory.Factory, f runFlags, dir string) ([]string, error) {
+	var say io.Writer = c.Stdout
+	if f.detach || c.JSON {
+		say = c.Err
 	}
 	if len(f.checks) > 0 {
 		if f.origins["check"] != run.FromFlag {
 			for _, command := range f.checks {
-				fmt.Fprintln(say, c.style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", command, placeOf[f.origins["check"]]))))
+				fmt.Fprintln(say, c.Style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", command, placeOf[f.origins["check"]]))))
 			}
 		}
 		return f.checks, nil
 	}
 	found, ok := check.Detect(os.DirFS(dir))
 	for _, note := range found.Notes {
-		fmt.Fprintln(say, c.style().Dim("no check: "+display.Line(note)))
+		fmt.Fprintln(say, c.Style().Dim("no check: "+display.Line(note)))
 	}
 	for _, choice := range found.Choices {
-		fmt.Fprintln(say, c.style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
+		fmt.Fprintln(say, c.Style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
 	}
 	if !ok && f.roles.Evaluator == "" {
 		return nil, errors.New("nothing would judge the result: no check was found in the repository, and who writes the patch does not judge it; name a command with --check CMD, or a provider with --evaluator SPEC")

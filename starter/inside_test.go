@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/nobody"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 // attacked is a bench of a user without privileges, whose providers find the
@@ -128,7 +129,7 @@ func TestWhoMayDecide(t *testing.T) {
 		{"a program of a run", []string{proc.RunVariable + "=run-1"}, no, false},
 		{"one that lost its environment", nil, yes, false},
 	} {
-		if err := (&console{environ: tt.environ, supervised: tt.supervised}).mayDecide(); (err == nil) != tt.may {
+		if err := (&console.Console{Environ: tt.environ, Supervised: tt.supervised}).MayDecide(); (err == nil) != tt.may {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

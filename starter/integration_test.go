@@ -22,6 +22,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // up runs `starter up` in this process and returns what ends it.
@@ -45,12 +47,12 @@ func upIn(t testing.TB, environ []string, runsDir string, more ...string) (stop 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, errs captured.Output
-	c := newCLI(console{
-		args: append([]string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir}, more...),
-		in:   strings.NewReader(""), out: &out, err: &errs, environ: environ, now: time.Now,
+	c := newFactory(console.Console{
+		Args: append([]string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir}, more...),
+		In:   strings.NewReader(""), Out: &out, Err: &errs, Environ: environ, Now: time.Now,
 	})
 	ended := make(chan int, 1)
-	go func() { ended <- c.run(ctx) }()
+	go func() { ended <- c.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if code := <-ended; code != 0 {
@@ -92,7 +94,7 @@ func (b bench) expect(code int, args ...string) result {
 	if got.code != code {
 		b.Fatalf("%v: code %d, want %d\n%s%s", args, got.code, code, got.out, got.err)
 	}
-	if code == exitFailed && strings.Count(got.err, "\n") != 1 {
+	if code == exit.Failed && strings.Count(got.err, "\n") != 1 {
 		b.Errorf("%v: not one line: %q", args, got.err)
 	}
 	return got
@@ -205,7 +207,7 @@ func testTerminated(b bench) {
 		b.Fatal(err)
 	}
 	for _, args := range [][]string{{"status", id}, {"approve", id}, {"reject", id, "--reason", "no"}, {"cancel", id}, {"retry", id}, {"continue", id}} {
-		if got := b.expect(exitFailed, args...); !strings.Contains(got.err, "starter resume "+id) {
+		if got := b.expect(exit.Failed, args...); !strings.Contains(got.err, "starter resume "+id) {
 			b.Errorf("%v says %q, want how to resume the run", args, got.err)
 		}
 	}
@@ -273,7 +275,7 @@ func testFinalRejection(b bench) {
 	b.await(id, run.AwaitingApproval)
 	b.expect(0, "reject", id, "--final", "--reason", "not this way", "--by", "ada")
 	b.await(id, run.Canceled)
-	if got := b.expect(exitCanceled, "watch", id); !strings.Contains(got.out, "rejected by ada (user ") {
+	if got := b.expect(exit.Canceled, "watch", id); !strings.Contains(got.out, "rejected by ada (user ") {
 		b.Errorf("story: %s", got.out)
 	}
 }
@@ -298,7 +300,7 @@ func testQuestion(b bench) {
 // needed.
 func testCheckThatCannotRun(b bench) {
 	tool := filepath.Join(b.TempDir(), "tool")
-	got := b.expect(exitInput, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
+	got := b.expect(exit.Input, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
 		"--check", tool, "--approve", "never", "--max-fix", "0", "--no-baseline")
 	if !strings.Contains(got.out, "answer → the checks run again") {
 		b.Errorf("what an answer leads to is missing:\n%s", got.out)
@@ -354,7 +356,7 @@ func testBaseline(b bench) {
 	if got := b.expect(0, "status", id).out; !strings.Contains(got, "failed before, too: false") {
 		b.Errorf("status: %s", got)
 	}
-	got := b.expect(exitApproval, "watch", id).out
+	got := b.expect(exit.Approval, "watch", id).out
 	for _, want := range []string{"▸ Baseline", "✗ " + counts + "  fails as expected: 1 of 3 cases", "failed, exit code 1, failed before, too"} {
 		if !strings.Contains(got, want) {
 			b.Errorf("the story lacks %q:\n%s", want, got)
@@ -369,7 +371,7 @@ func testBaseline(b bench) {
 // testBaselineThatCannotRun is asked about before the planner is called.
 func testBaselineThatCannotRun(b bench) {
 	tool := filepath.Join(b.TempDir(), "tool")
-	got := b.expect(exitInput, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
+	got := b.expect(exit.Input, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
 		"--check", tool, "--approve", "never", "--max-fix", "0", "--id", "no-tool")
 	for _, want := range []string{"On the base commit, before anybody is paid", "a program is missing", "answer again → ", "answer without → ", "answer stop → the run ends"} {
 		if !strings.Contains(got.out, want) {
@@ -402,16 +404,16 @@ func testCancel(b bench) {
 	if err := json.Unmarshal([]byte(got.out), &end); err != nil || end.Status != run.Canceled {
 		b.Errorf("%s: %v", got.out, err)
 	}
-	b.expect(exitCanceled, "watch", id)
+	b.expect(exit.Canceled, "watch", id)
 }
 
 func testFollowWithoutTerminal(b bench) {
 	args := []string{"run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes}
-	got := b.expect(exitApproval, args...)
+	got := b.expect(exit.Approval, args...)
 	if !strings.Contains(got.out, "starter approve") || !strings.Contains(got.out, "--runs-dir") {
 		b.Errorf("how to settle it is missing:\n%s", got.out)
 	}
-	got = b.expect(exitApproval, append(args, "--json")...)
+	got = b.expect(exit.Approval, append(args, "--json")...)
 	lines := strings.Split(strings.TrimSpace(got.out), "\n")
 	var last struct {
 		RunID   string      `json:"runId"`
@@ -427,7 +429,7 @@ func testFollowWithoutTerminal(b bench) {
 	if !strings.Contains(got.out, `"status":"completed"`) || !strings.Contains(got.out, `"commits":2`) {
 		b.Errorf("completed: %s", got.out)
 	}
-	if got := b.starter(append(args, "--json", "--approve", "never", "--max-fix", "0")...); got.code != exitFailed || !strings.Contains(got.out, `"status":"failed"`) {
+	if got := b.starter(append(args, "--json", "--approve", "never", "--max-fix", "0")...); got.code != exit.Failed || !strings.Contains(got.out, `"status":"failed"`) {
 		b.Errorf("failed: code %d: %s", got.code, got.out)
 	}
 }
@@ -446,12 +448,12 @@ func typist(t *testing.T, screen *captured.Output, w io.WriteCloser, lines []str
 func testFollowOnTerminal(b bench) {
 	in, w := io.Pipe()
 	var out captured.Output
-	c := newCLI(console{
-		args: []string{"run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes, "--runs-dir", b.runsDir},
-		in:   in, out: &out, err: &out, environ: append([]string{"TERM=xterm", "NO_COLOR="}, os.Environ()...), now: time.Now, interactive: true, screen: true,
+	c := newFactory(console.Console{
+		Args: []string{"run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes, "--runs-dir", b.runsDir},
+		In:   in, Out: &out, Err: &out, Environ: append([]string{"TERM=xterm", "NO_COLOR="}, os.Environ()...), Now: time.Now, Interactive: true, Screen: true,
 	})
 	go typist(b.T, &out, w, []string{"y", "y"})
-	if code := c.run(b.Context()); code != 0 {
+	if code := c.Run(b.Context()); code != 0 {
 		b.Errorf("code %d:\n%s", code, out.String())
 	}
 	if !strings.Contains(out.String(), "\x1b[32m+\x1b[0m \x1b[32mgood\x1b[0m") {
@@ -544,14 +546,14 @@ func testResume(b bench, stop func()) {
 		b.Errorf("on a new database %s comes after %s", got, name)
 	}
 	b.expect(0, "cancel", next)
-	if got := starter(b.Context(), "", "resume", dir); got.code != exitApproval || !strings.Contains(got.out, "planned") {
+	if got := starter(b.Context(), "", "resume", dir); got.code != exit.Approval || !strings.Contains(got.out, "planned") {
 		b.Errorf("code %d:\n%s%s", got.code, got.out, got.err)
 	}
 	b.expect(0, "approve", string(name))
 	eventually.Holds(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
-	late := newCLI(console{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now})
-	late.runsDir, late.queue = b.runsDir, temporalclient.TaskQueue
-	before, err := late.rebuildSnapshot(b.Context(), dir, true)
+	late := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: os.Environ(), Now: time.Now})
+	late.RunsDir, late.Queue = b.runsDir, temporalclient.TaskQueue
+	before, err := rebuildSnapshot(b.Context(), late, dir, true)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -569,7 +571,7 @@ func testResume(b bench, stop func()) {
 		return strings.Contains(b.expect(1, "resume", dir).err, "is over")
 	})
 	eventually.Holds(b.T, "the engine does not go on with a run that has ended since its record was read", func() bool {
-		err := late.resumeRun(b.Context(), before, true)
+		err := resumeRun(b.Context(), late, before, true)
 		if err == nil {
 			b.Fatal("it was resumed")
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"strings"
 	"testing"
 )
@@ -11,7 +12,7 @@ import (
 func TestJSONHasNothingInItThatATerminalObeys(t *testing.T) {
 	var out bytes.Buffer
 	const goal = "a \u009b31m \u202e b \u2066 c \u2800 d <e> & \x1b[2J"
-	if err := newCLI(console{out: &out}).printJSON(map[string]string{"goal": goal}); err != nil {
+	if err := newFactory(console.Console{Out: &out}).PrintJSON(map[string]string{"goal": goal}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(out.String(), "\u009b\u202e\u2066\u2800\x1b") || !strings.Contains(out.String(), "<e> &") {

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
@@ -43,9 +44,9 @@ func BenchmarkEventToScreen(b *testing.B) {
 	runsDir := filepath.Join(b.TempDir(), ".runs")
 	up(b, runsDir)
 	repo, dir := repository(b), answers(b)
-	c := newCLI(console{in: nil, out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now, screen: true})
-	c.runsDir, c.queue = runsDir, "ratchet"
-	client, closeClient, err := c.dialEngine(b.Context())
+	c := newFactory(console.Console{In: nil, Out: io.Discard, Err: io.Discard, Environ: os.Environ(), Now: time.Now, Screen: true})
+	c.RunsDir, c.Queue = runsDir, "ratchet"
+	client, closeClient, err := c.Dial(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 		if got.code != 0 {
 			b.Fatalf("%d: %s", got.code, got.err)
 		}
-		f := c.newFollower(found{Client: client, id: run.ID(id)})
+		f := newFollower(c, found{Client: client, id: run.ID(id)})
 		following, stop := context.WithCancel(b.Context())
 		f.changes, f.decider = client.Changes(following, f.id), approving{}
 		attached := time.Now()
@@ -93,9 +94,9 @@ func thousandRuns(b *testing.B) (*runs.Client, string) {
 	b.Helper()
 	runsDir := filepath.Join(b.TempDir(), ".runs")
 	up(b, runsDir)
-	c := newCLI(console{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now})
-	c.runsDir, c.queue = runsDir, "served-by-no-worker"
-	client, closeClient, err := c.dialEngine(b.Context())
+	c := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: os.Environ(), Now: time.Now})
+	c.RunsDir, c.Queue = runsDir, "served-by-no-worker"
+	client, closeClient, err := c.Dial(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,11 +13,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) listCommand() *cobra.Command {
+func listCommand(c *factory.Factory) *cobra.Command {
 	var f runs.Filter
 	var status, repo string
 	var mine bool
@@ -29,17 +31,17 @@ func (c *cli) listCommand() *cobra.Command {
 		Long: `Lists the runs by whose turn it is: those that wait for a person, the longest wait
 first, then those that work, then those that are over.`,
 		Example: "  starter list\n  starter list --repo . --mine\n  starter list --status awaiting_approval\n  starter list --json | jq -r '.[].runId'",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+		Args:    usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
 			if status != "" && !slices.Contains(run.Statuses, run.Status(status)) {
-				return usageErrorf("unknown status %q: want one of %v", status, run.Statuses)
+				return usage.Errorf("unknown status %q: want one of %v", status, run.Statuses)
 			}
 			if f.Max < 1 {
-				return usageErrorf("--max %d: want at least 1", f.Max)
+				return usage.Errorf("--max %d: want at least 1", f.Max)
 			}
 			f.Status = run.Status(status)
 			if mine {
-				f.By = c.userName()
+				f.By = c.UserName()
 			}
 			if repo != "" {
 				top, err := workspace.Root(ctx, repo)
@@ -48,7 +50,7 @@ first, then those that work, then those that are over.`,
 				}
 				f.Repository = top
 			}
-			client, closeClient, err := c.dialEngine(ctx)
+			client, closeClient, err := c.Dial(ctx)
 			if err != nil {
 				return err
 			}
@@ -57,8 +59,8 @@ first, then those that work, then those that are over.`,
 			if err != nil {
 				return err
 			}
-			c.markMerged(ctx, found)
-			return c.printList(ctx, client, found)
+			markMerged(ctx, c, found)
+			return printList(ctx, c, client, found)
 		}),
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only runs of this `status`")
@@ -82,7 +84,7 @@ const mergedPatience = 2 * time.Second
 // markMerged marks the completed runs whose commits a branch of the user's has, in the repositories that are on this
 // host and answer soon. It marks no run without a record on this host: the run's own branch has the commits, too, and
 // may have any name.
-func (c *cli) markMerged(ctx context.Context, found []runs.Listed) {
+func markMerged(ctx context.Context, c *factory.Factory, found []runs.Listed) {
 	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
 	defer cancel()
 	branches := map[string][]string{} // of runs, by repository
@@ -95,12 +97,12 @@ func (c *cli) markMerged(ctx context.Context, found []runs.Listed) {
 		return
 	}
 	recorded := map[run.ID]bool{}
-	ids, _ := c.recordedRuns()
+	ids, _ := recordedRuns(c)
 	for _, id := range ids {
 		if ctx.Err() != nil { // of some runs' branches alone nothing is known: one of another run may have the commits
 			return
 		}
-		facts, err := c.recordedFacts(id)
+		facts, err := recordedFacts(c, id)
 		own, wanted := branches[facts.Repository.Path]
 		if err != nil || !wanted {
 			continue
@@ -114,18 +116,18 @@ func (c *cli) markMerged(ctx context.Context, found []runs.Listed) {
 	}
 }
 
-func (c *cli) printList(ctx context.Context, client *runs.Client, found []runs.Listed) error {
-	if c.json {
-		return c.printJSON(found)
+func printList(ctx context.Context, c *factory.Factory, client *runs.Client, found []runs.Listed) error {
+	if c.JSON {
+		return c.PrintJSON(found)
 	}
 	if len(found) == 0 {
-		c.printf("No runs. `%s` starts one.\n", c.hintCommand("run --help"))
+		c.Printf("No runs. `%s` starts one.\n", c.Hint("run --help"))
 		return nil
 	}
 	rows := listedRows(found)
 	describeRows(ctx, client, rows)
 	board.Sort(rows)
-	c.printf("%s\n", strings.Join(board.Lines(c.style(), rows, c.now(), c.columns()), "\n"))
+	c.Printf("%s\n", strings.Join(board.Lines(c.Style(), rows, c.Now(), c.Columns()), "\n"))
 	return nil
 }
 
@@ -147,12 +149,12 @@ func statusIn(s terminal.Style, status run.Status, outcome string) string {
 }
 
 // completeRun completes the id of a run for the shell.
-func (c *cli) completeRun() cobra.CompletionFunc {
+func completeRun(c *factory.Factory) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		client, closeClient, err := c.dialEngine(cmd.Context())
+		client, closeClient, err := c.Dial(cmd.Context())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // maxLog is the number of bytes shown from the end of each log.
@@ -27,7 +29,7 @@ type logFile struct {
 	Text  string `json:"text"`
 }
 
-func (c *cli) logsCommand() *cobra.Command {
+func logsCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logs RUN [NAME]",
 		Short: "Print the logs in a run's directory",
@@ -35,10 +37,10 @@ func (c *cli) logsCommand() *cobra.Command {
 provider-execute, gatekeeper and so on. Of a long one the end is printed. The
 run's directory must be on this host.`,
 		Example:           "  starter logs slug#14\n  starter logs slug#14 provider-execute",
-		Args:              argsBetween(1, 2, "a RUN and perhaps the name of a log"),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.onRun(func(_ context.Context, r found, args []string) error {
-			dir, err := c.openRecord(r.id)
+		Args:              usage.ArgsBetween(1, 2, "a RUN and perhaps the name of a log"),
+		ValidArgsFunction: completeRun(c),
+		RunE: onRun(c, func(_ context.Context, r found, args []string) error {
+			dir, err := c.OpenRecord(r.id)
 			if err != nil {
 				return fmt.Errorf("the directory of run %s is not here (%w): name the worker's with --runs-dir", r.id, err)
 			}
@@ -46,14 +48,14 @@ run's directory must be on this host.`,
 			if err != nil {
 				return fmt.Errorf("logs of run %s: %w", r.id, err)
 			}
-			if c.json {
-				return c.printJSON(struct {
+			if c.JSON {
+				return c.PrintJSON(struct {
 					RunID string    `json:"runId"`
 					Dir   string    `json:"dir"`
 					Logs  []logFile `json:"logs"`
 				}{string(r.id), dir.Path(), files})
 			}
-			c.printLogs(files)
+			printLogs(c, files)
 			return nil
 		}),
 	}
@@ -116,13 +118,13 @@ func readTail(root *os.Root, name string) (logFile, error) {
 	return logFile{Bytes: info.Size(), Text: text}, err
 }
 
-func (c *cli) printLogs(files []logFile) {
-	s := c.style()
+func printLogs(c *factory.Factory, files []logFile) {
+	s := c.Style()
 	for _, f := range files {
-		c.printf("%s %s\n", s.Bold(display.Line(f.Name)), s.Dim(display.Line(f.Path)))
+		c.Printf("%s %s\n", s.Bold(display.Line(f.Name)), s.Dim(display.Line(f.Path)))
 		if left := f.Bytes - int64(len(f.Text)); left > 0 {
-			c.printf("%s\n", s.Dim(fmt.Sprintf("… the first %s are left out", terminal.Bytes(left))))
+			c.Printf("%s\n", s.Dim(fmt.Sprintf("… the first %s are left out", terminal.Bytes(left))))
 		}
-		c.printf("%s\n", display.Text([]byte(f.Text)))
+		c.Printf("%s\n", display.Text([]byte(f.Text)))
 	}
 }

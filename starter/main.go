@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
 
@@ -21,28 +19,30 @@ import (
 	// same executable; see the packages' docs.
 	_ "github.com/ratchet-dev/ratchet/internal/egress/forwarder"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 func main() {
 	// Programs of runs are of the same user, and our environment may hold secrets.
 	if err := dumpable.Off(); err != nil {
 		fmt.Fprintln(os.Stderr, "starter:", err)
-		os.Exit(exitFailed)
+		os.Exit(exit.Failed)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt is obeyed at once
-	c := newCLI(console{
-		program: callingCommand(os.Args[0]),
-		args:    os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		environ:     os.Environ(),
-		now:         time.Now,
-		interactive: isTerminal(os.Stdin) && isTerminal(os.Stdout),
-		screen:      isTerminal(os.Stdout),
-		width:       func() int { columns, _ := screenSize(os.Stdout); return columns },
-		height:      func() int { _, lines := screenSize(os.Stdout); return lines },
-		supervised:  func() bool { return proc.Supervised(os.Getpid()) },
+	c := newFactory(console.Console{
+		Program: callingCommand(os.Args[0]),
+		Args:    os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Environ:     os.Environ(),
+		Now:         time.Now,
+		Interactive: console.IsTerminal(os.Stdin) && console.IsTerminal(os.Stdout),
+		Screen:      console.IsTerminal(os.Stdout),
+		Width:       func() int { columns, _ := console.ScreenSize(os.Stdout); return columns },
+		Height:      func() int { _, lines := console.ScreenSize(os.Stdout); return lines },
+		Supervised:  func() bool { return proc.Supervised(os.Getpid()) },
 	})
-	os.Exit(c.run(ctx))
+	os.Exit(c.Run(ctx))
 }
 
 // callingCommand returns the command that calls this program again. A program that `go run` has built
@@ -52,20 +52,4 @@ func callingCommand(path string) string {
 		return "go run ./starter"
 	}
 	return "starter"
-}
-
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
-func screenColumns(f *os.File) int {
-	columns, _ := screenSize(f)
-	return columns
-}
-
-// screenSize returns the size of a terminal; zero: it is not known.
-func screenSize(f *os.File) (columns, lines int) {
-	columns, lines, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0, 0
-	}
-	return columns, lines
 }

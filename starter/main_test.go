@@ -17,6 +17,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // result is what a command left.
@@ -28,8 +31,8 @@ type result struct {
 // starter runs a command as a script would: no terminal.
 func starter(ctx context.Context, stdin string, args ...string) result {
 	var out, err bytes.Buffer
-	c := newCLI(console{args: args, in: strings.NewReader(stdin), out: &out, err: &err, environ: os.Environ(), now: time.Now})
-	return result{c.run(ctx), out.String(), err.String()}
+	c := newFactory(console.Console{Args: args, In: strings.NewReader(stdin), Out: &out, Err: &err, Environ: os.Environ(), Now: time.Now})
+	return result{c.Run(ctx), out.String(), err.String()}
 }
 
 // repository makes one with a file and a commit.
@@ -88,19 +91,19 @@ func TestExitCodes(t *testing.T) {
 		{"a message that the run refuses", &runs.RefusedError{Reason: "x"}, 1},
 		{"no such run", &runs.NotFoundError{Name: "x"}, 1},
 		{"no worker", fmt.Errorf("x: %w", runs.ErrNoWorker), 1},
-		{"a wrong command line", usageErrorf("x"), 2},
-		{"a wrong command line, wrapped", fmt.Errorf("x: %w", usageErrorf("y")), 2},
-		{"a run that failed", &statusError{run.Failed}, 1},
-		{"a run that waits for approval", &statusError{run.AwaitingApproval}, 3},
-		{"a run that waits for input", &statusError{run.AwaitingInput}, 4},
-		{"a run that was canceled", &statusError{run.Canceled}, 5},
+		{"a wrong command line", usage.Errorf("x"), 2},
+		{"a wrong command line, wrapped", fmt.Errorf("x: %w", usage.Errorf("y")), 2},
+		{"a run that failed", &exit.StatusError{Status: run.Failed}, 1},
+		{"a run that waits for approval", &exit.StatusError{Status: run.AwaitingApproval}, 3},
+		{"a run that waits for input", &exit.StatusError{Status: run.AwaitingInput}, 4},
+		{"a run that was canceled", &exit.StatusError{Status: run.Canceled}, 5},
 		{"an engine that is not there", fmt.Errorf("x: %w", &temporalclient.Unreachable{Err: errors.New("y")}), 6},
 		{"an engine that was lost", fmt.Errorf("x: %w", serviceerror.NewUnavailable("y")), 6},
 		{"an engine that is silent", fmt.Errorf("x: %w", context.DeadlineExceeded), 6},
 		{"an interrupt", fmt.Errorf("x: %w", context.Canceled), 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := codeOf(tt.err); got != tt.want {
+			if got := exit.Code(tt.err); got != tt.want {
 				t.Errorf("code %d, want %d", got, tt.want)
 			}
 		})
@@ -109,7 +112,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestComplaintIsOneSafeLine(t *testing.T) {
 	err := errors.Join(errors.New("first\r\n  second"), errors.New("th\x1b[31mird"))
-	if got, want := complaintOf(err), "starter: first; second; th<U+001B>[31mird"; got != want {
+	if got, want := exit.Complaint(err), "starter: first; second; th<U+001B>[31mird"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -191,7 +194,7 @@ func TestBadInput(t *testing.T) {
 		{"no engine to ask", []string{"status", "x"}, 6, "starter up"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.code == exitUnreachable { // the default port may be taken by somebody's server
+			if tt.code == exit.Unreachable { // the default port may be taken by somebody's server
 				t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 				tt.says = "TEMPORAL_ADDRESS"
 			}
@@ -219,8 +222,8 @@ func TestHelpTeaches(t *testing.T) {
 			t.Errorf("%v: code %d, %q", args, got.code, got.err)
 		}
 	}
-	c := newCLI(console{})
-	for _, cmd := range c.rootCommand().Commands() {
+	c := newFactory(console.Console{})
+	for _, cmd := range rootCommand(c).Commands() {
 		if cmd.Example == "" || cmd.Short == "" {
 			t.Errorf("%s has no example or no sentence", cmd.Name())
 		}

@@ -9,10 +9,12 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) mcpCommand() *cobra.Command {
+func mcpCommand(c *factory.Factory) *cobra.Command {
 	var decide, start bool
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -33,20 +35,20 @@ An agent starts it in a directory of its own choice, so name the runs directory 
 its absolute path. The engine is reached when a tool needs it.`,
 		Example: "  claude mcp add ratchet -- starter mcp\n" +
 			"  codex mcp add ratchet -- starter mcp",
-		Args: exactArgs(0, "no arguments, only flags"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
-			dirs, err := c.findRegistry()
+		Args: usage.Args(0, "no arguments, only flags"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
+			dirs, err := findRegistry(c)
 			if err != nil {
 				return err
 			}
 			remote := newRemote(c, func(ctx context.Context) (client.Client, error) {
-				return temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+				return temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 			})
 			defer remote.close()
 			return tools.Serve(ctx, tools.Config{
-				Dirs: dirs, Caller: func() citizen.Caller { return c.thisCaller() }, Engine: remote, AllowDecisions: decide, AllowStarts: start,
-				Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-			}, c.in, c.out)
+				Dirs: dirs, Caller: func() citizen.Caller { return thisCaller(c) }, Engine: remote, AllowDecisions: decide, AllowStarts: start,
+				Log: slog.New(slog.NewTextHandler(c.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			}, c.In, c.Out)
 		}),
 	}
 	cmd.Flags().BoolVar(&decide, "allow-decisions", false, "let the agent approve, reject and answer what runs wait for")

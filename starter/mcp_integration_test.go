@@ -22,16 +22,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
 
 // starts starts an engine with a worker of this host.
 func (h agentHost) starts(box run.Sandbox) (stop func()) {
 	h.Helper()
-	c := newCLI(console{out: io.Discard, err: io.Discard, environ: h.environ(), now: time.Now})
-	c.runsDir, c.queue = h.runsDir, temporalclient.TaskQueue
+	c := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: h.environ(), Now: time.Now})
+	c.RunsDir, c.Queue = h.runsDir, temporalclient.TaskQueue
 	must(h.T, os.MkdirAll(h.runsDir, 0o755))
-	up, err := c.startLocalHost(h.Context(), engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.environ, Sandbox: box})
+	up, err := startLocalHost(h.Context(), c, engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.Environ, Sandbox: box})
 	must(h.T, err)
 	return up.stop
 }

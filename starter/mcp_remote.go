@@ -11,12 +11,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // remote is the engine of the tools. It looks for the engine when a tool asks for it, and again
 // after the engine was lost, because tools outlive engines.
 type remote struct {
-	cli  *cli
+	cli  *factory.Factory
 	dial func(context.Context) (client.Client, error)
 
 	ending context.Context // context of every search
@@ -35,7 +36,7 @@ type search struct {
 	err   error
 }
 
-func newRemote(c *cli, dial func(context.Context) (client.Client, error)) *remote {
+func newRemote(c *factory.Factory, dial func(context.Context) (client.Client, error)) *remote {
 	r := &remote{cli: c, dial: dial}
 	r.ending, r.end = context.WithCancel(context.Background())
 	return r
@@ -114,7 +115,7 @@ func withEngine[T any](ctx context.Context, r *remote, ask func(client.Client) (
 // onNamed calls ask with the run of that name.
 func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found) (T, error)) (T, error) {
 	return withEngine(ctx, r, func(t client.Client) (out T, err error) {
-		c := r.cli.clientOf(t)
+		c := r.cli.ClientOf(t)
 		id, err := c.Find(ctx, name)
 		if err != nil {
 			return out, err
@@ -124,21 +125,21 @@ func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found)
 }
 
 func (r *remote) Dispatch(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
-	return withEngine(ctx, r, func(t client.Client) (dispatch.Result, error) { return r.cli.postMessage(ctx, t, l, nil) })
+	return withEngine(ctx, r, func(t client.Client) (dispatch.Result, error) { return postMessage(ctx, r.cli, t, l, nil) })
 }
 
 func (r *remote) Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error) {
 	return withEngine(ctx, r, func(t client.Client) ([]dispatches.Past, error) {
-		return dispatches.Client{Temporal: t, Queue: r.cli.queue}.Past(ctx, target, most)
+		return dispatches.Client{Temporal: t, Queue: r.cli.Queue}.Past(ctx, target, most)
 	})
 }
 
 func (r *remote) List(ctx context.Context, f runs.Filter) ([]runs.Listed, error) {
-	return withEngine(ctx, r, func(t client.Client) ([]runs.Listed, error) { return r.cli.clientOf(t).List(ctx, f) })
+	return withEngine(ctx, r, func(t client.Client) ([]runs.Listed, error) { return r.cli.ClientOf(t).List(ctx, f) })
 }
 
 func (r *remote) Standing(ctx context.Context, name string) (any, error) {
-	return onNamed(ctx, r, name, func(f found) (any, error) { return r.cli.statusOf(ctx, f) })
+	return onNamed(ctx, r, name, func(f found) (any, error) { return statusOf(ctx, r.cli, f) })
 }
 
 func (r *remote) Decide(ctx context.Context, name string, d run.Decision) (run.ID, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
@@ -20,13 +21,13 @@ import (
 // Start starts a run as `starter run --detach` does, tightened whatever the settings are (session.Tighten,
 // settings.Values.ForAgent): the agent chooses the repository, too. A value of the agent is never read as a flag.
 func (r *remote) Start(ctx context.Context, s tools.Start) (started runtools.Started, err error) {
-	if err := r.cli.mayDecide(); err != nil {
+	if err := r.cli.MayDecide(); err != nil {
 		return started, err
 	}
 	if !filepath.IsAbs(s.Repository) {
 		return started, fmt.Errorf("repository %.200q is no absolute path", s.Repository)
 	}
-	args := []string{"run", "--detach", "--json", "--runs-dir=" + r.cli.runsDir, "--task-queue=" + r.cli.queue, "--goal=" + s.Goal, "--repo=" + s.Repository}
+	args := []string{"run", "--detach", "--json", "--runs-dir=" + r.cli.RunsDir, "--task-queue=" + r.cli.Queue, "--goal=" + s.Goal, "--repo=" + s.Repository}
 	if s.Provider != "" {
 		if err := mayName(s.Provider); err != nil {
 			return started, fmt.Errorf("provider: %w", err)
@@ -37,12 +38,12 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started runtools.Sta
 		args = append(args, "--check="+c)
 	}
 	var out, said bytes.Buffer
-	child := r.cli.fork(console{
-		program: r.cli.program, args: args, in: strings.NewReader(""), out: &out, err: &said, environ: r.cli.environ, now: r.cli.now,
-		width: func() int { return 0 }, supervised: r.cli.supervised,
+	child := r.cli.Fork(console.Console{
+		Program: r.cli.Program, Args: args, In: strings.NewReader(""), Out: &out, Err: &said, Environ: r.cli.Environ, Now: r.cli.Now,
+		Width: func() int { return 0 }, Supervised: r.cli.Supervised,
 	})
-	child.byAgent = true
-	if code := child.run(ctx); code != 0 {
+	child.ByAgent = true
+	if code := child.Run(ctx); code != 0 {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\nstarter: ") // the last says why, those before it are notes
 		return started, errors.New(story.OneLine(strings.TrimPrefix(lines[len(lines)-1], "starter: "), 600))
 	}

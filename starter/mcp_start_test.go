@@ -54,13 +54,13 @@ func TestARunOfAnAgentTakesNoProgramOfTheWorkingDirectory(t *testing.T) {
 	t.Chdir(here)
 	for _, spec := range []string{"command:./agent.py", "acp:./agent.py", "replay:."} {
 		c, _ := localCLI(t, engine.File{}, false)
-		c.byAgent = true
+		c.ByAgent = true
 		f := runFlags{provider: spec}
-		if err := c.chooseProviders(f, &run.Input{}); err == nil || !strings.Contains(err.Error(), "absolute path") {
+		if err := chooseProviders(c, f, &run.Input{}); err == nil || !strings.Contains(err.Error(), "absolute path") {
 			t.Errorf("%s: %v", spec, err)
 		}
-		c.byAgent = false
-		if err := c.chooseProviders(f, &run.Input{}); err != nil {
+		c.ByAgent = false
+		if err := chooseProviders(c, f, &run.Input{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // asProgram turns the test binary into the program.
@@ -355,11 +356,11 @@ func TestASignalIsAGoodEnd(t *testing.T) {
 }
 
 func TestMCPThatCannotBeServed(t *testing.T) {
-	if got := starter(t.Context(), "", "mcp", "more"); got.code != exitUsage || got.out != "" || !strings.Contains(got.err, "no arguments") {
+	if got := starter(t.Context(), "", "mcp", "more"); got.code != exit.Usage || got.out != "" || !strings.Contains(got.err, "no arguments") {
 		t.Errorf("%+v", got)
 	}
 	t.Setenv("HOME", "")
-	if got := starter(t.Context(), "", "mcp"); got.code != exitFailed || got.out != "" || !strings.Contains(got.err, "HOME") {
+	if got := starter(t.Context(), "", "mcp"); got.code != exit.Failed || got.out != "" || !strings.Contains(got.err, "HOME") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -19,8 +19,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 type mergeFlags struct {
@@ -49,7 +51,7 @@ type mergeReport struct {
 	DryRun        bool `json:"dryRun,omitempty"`
 }
 
-func (c *cli) mergeCommand() *cobra.Command {
+func mergeCommand(c *factory.Factory) *cobra.Command {
 	var f mergeFlags
 	cmd := &cobra.Command{
 		Use:   "merge RUN",
@@ -65,9 +67,9 @@ with your variables: give it the --toolchain of the worker's. Then git merge
 --ff-only moves the branch. A conflict, a check that fails, a branch that moved, or
 changes of yours that are in the way leave everything as it was.`,
 		Example:           "  starter merge slug#14\n  starter merge 14 --squash\n  starter merge 14 --into release --dry-run",
-		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.mergeRun(ctx, r, f) }),
+		Args:              usage.Args(1, usage.WantsRun),
+		ValidArgsFunction: completeRun(c),
+		RunE:              onRun(c, func(ctx context.Context, r found, _ []string) error { return mergeRun(ctx, c, r, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.into, "into", "", "`branch` to merge into; default: the one that is checked out")
@@ -76,20 +78,20 @@ changes of yours that are in the way leave everything as it was.`,
 	flags.BoolVar(&f.noChecks, "no-checks", false, "run no checks where the branch has moved on")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "do everything but move the branch")
 	flags.StringArrayVar(&f.toolchains, "toolchain", nil, host.ToolchainUsage)
-	flags.Var(&byName{&f.by, c.userName()}, "by", "`name` of who merges; default: the identity of your git")
+	flags.Var(&byName{&f.by, c.UserName()}, "by", "`name` of who merges; default: the identity of your git")
 	return cmd
 }
 
 // mergeRun refuses what a run has started, as every decision does.
-func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
-	if err := c.mayDecide(); err != nil {
+func mergeRun(ctx context.Context, c *factory.Factory, r found, f mergeFlags) error {
+	if err := c.MayDecide(); err != nil {
 		return err
 	}
-	config, err := c.hostWith(f.toolchains)
+	config, err := hostWith(c, f.toolchains)
 	if err != nil {
 		return err
 	}
-	in, work, err := c.mergeInput(ctx, r, f)
+	in, work, err := mergeInput(ctx, c, r, f)
 	if err == nil {
 		err = checkRepository(r, in.Repository)
 	}
@@ -98,25 +100,25 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	}
 	plan, err := merge.Prepare(ctx, in)
 	if _, conflict := errors.AsType[*merge.ConflictError](err); conflict {
-		return fmt.Errorf("%s is not merged: %w, or let the agent do it again with `%s`", r.shownName(), err, c.hintCommand("retry %s --onto %s", r.shownName(), cmp.Or(f.into, "HEAD")))
+		return fmt.Errorf("%s is not merged: %w, or let the agent do it again with `%s`", r.shownName(), err, c.Hint("retry %s --onto %s", r.shownName(), cmp.Or(f.into, "HEAD")))
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not merged: %w", r.shownName(), err)
 	}
 	if plan.Into == work.branch {
-		return usageErrorf("%s is the run's own branch: switch to the branch to merge into, or name it with --into", display.Line(plan.Into))
+		return usage.Errorf("%s is the run's own branch: switch to the branch to merge into, or name it with --into", display.Line(plan.Into))
 	}
 	out := mergeReport{RunID: r.id, Name: r.name, Into: plan.Into, Before: plan.Old, After: plan.New, Commits: plan.Commits, Already: plan.Commits == 0, DryRun: f.dryRun}
 	out.Rebased = !out.Already && !plan.Checked
-	c.warnOfMerge(plan)
+	warnOfMerge(c, plan)
 	if out.Rebased && !f.noChecks {
-		if out.Checks, err = c.checkMerged(ctx, config, work.Input, plan.New); err != nil {
+		if out.Checks, err = checkMerged(ctx, c, config, work.Input, plan.New); err != nil {
 			return fmt.Errorf("%s is not merged into %s, nothing was changed: %w", r.shownName(), display.Line(plan.Into), err)
 		}
 	}
 	out.Unchecked = out.Rebased && len(out.Checks) == 0
 	if f.dryRun {
-		return c.printMerge(out)
+		return printMerge(c, out)
 	}
 	if err := plan.Apply(ctx); err != nil {
 		return fmt.Errorf("%s is not merged into %s: %w", r.shownName(), display.Line(plan.Into), err)
@@ -124,19 +126,19 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	if !f.keep && (plan.Commits > 0 || plan.Already != "") { // else its commits are nowhere but there
 		err := merge.RemoveBranch(ctx, in.Repository, work.branch, in.Head)
 		if out.BranchRemoved = err == nil; err != nil {
-			fmt.Fprintf(c.err, "starter: the run's branch %s stays: %s\n", work.branch, display.Line(err.Error()))
+			fmt.Fprintf(c.Err, "starter: the run's branch %s stays: %s\n", work.branch, display.Line(err.Error()))
 		}
 	}
-	return c.printMerge(out)
+	return printMerge(c, out)
 }
 
 // warnOfMerge says what the user may not expect of the commits.
-func (c *cli) warnOfMerge(plan *merge.Plan) {
+func warnOfMerge(c *factory.Factory, plan *merge.Plan) {
 	if plan.Unnamed {
-		fmt.Fprintf(c.err, "starter: your git knows no identity of yours, so the committer is %s: set user.name and user.email\n", git.Name)
+		fmt.Fprintf(c.Err, "starter: your git knows no identity of yours, so the committer is %s: set user.name and user.email\n", git.Name)
 	}
 	if plan.HooksOff != "" {
-		fmt.Fprintf(c.err, "starter: the merge changes %s, where your hooks are, so none of them runs after it: look at them before your next git command\n", display.Line(plan.HooksOff))
+		fmt.Fprintf(c.Err, "starter: the merge changes %s, where your hooks are, so none of them runs after it: look at them before your next git command\n", display.Line(plan.HooksOff))
 	}
 }
 
@@ -147,7 +149,7 @@ type mergedRun struct {
 }
 
 // mergeInput reads the commits to merge from the engine, which is the truth about a run.
-func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.Input, work mergedRun, err error) {
+func mergeInput(ctx context.Context, c *factory.Factory, r found, f mergeFlags) (in merge.Input, work mergedRun, err error) {
 	facts, err := r.Facts(ctx, r.id)
 	if err != nil {
 		return in, work, err
@@ -175,7 +177,7 @@ func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.I
 	}
 	return merge.Input{
 		Repository: facts.Repository.Path, RunID: r.id, Name: r.name, Goal: facts.Goal, Base: work.firstBase(), Head: facts.Head,
-		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: c.approversBefore(ctx, r, work.Input, approversByCommit(events)),
+		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: approversBefore(ctx, c, r, work.Input, approversByCommit(events)),
 	}, work, nil
 }
 
@@ -192,13 +194,13 @@ const maxChain = 50
 
 // approversBefore adds who approved the commits of the runs before this run, as far as their events are
 // at hand.
-func (c *cli) approversBefore(ctx context.Context, r found, in run.Input, by map[run.Commit]string) map[run.Commit]string {
+func approversBefore(ctx context.Context, c *factory.Factory, r found, in run.Input, by map[run.Commit]string) map[run.Commit]string {
 	for range maxChain {
 		if in.Before == nil {
 			break
 		}
 		events, err := r.Events(ctx, in.Before.RunID, "")
-		if err != nil && c.recordedOnly(in.Before.RunID, &events) != nil || len(events) == 0 {
+		if err != nil && recordedOnly(c, in.Before.RunID, &events) != nil || len(events) == 0 {
 			break
 		}
 		maps.Copy(by, approversByCommit(events))
@@ -212,8 +214,8 @@ func (c *cli) approversBefore(ctx context.Context, r found, in run.Input, by map
 }
 
 // recordedOnly reads the events of a run that the engine no longer knows.
-func (c *cli) recordedOnly(id run.ID, events *[]run.Event) (err error) {
-	*events, err = c.recordedEvents(id)
+func recordedOnly(c *factory.Factory, id run.ID, events *[]run.Event) (err error) {
+	*events, err = c.RecordedEvents(id)
 	return err
 }
 
@@ -241,11 +243,11 @@ func approversByCommit(events []run.Event) map[run.Commit]string {
 const mergeChecks = "merge-"
 
 // checkMerged runs the checks of the run on a commit that nothing refers to yet. The error says which failed.
-func (c *cli) checkMerged(ctx context.Context, config host.Config, of run.Input, commit run.Commit) ([]check.Result, error) {
+func checkMerged(ctx context.Context, c *factory.Factory, config host.Config, of run.Input, commit run.Commit) ([]check.Result, error) {
 	if len(of.Checks) == 0 {
 		return nil, nil
 	}
-	runsDir, err := filepath.Abs(c.runsDir)
+	runsDir, err := filepath.Abs(c.RunsDir)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +255,7 @@ func (c *cli) checkMerged(ctx context.Context, config host.Config, of run.Input,
 	in := activities.CheckInput{Timeout: of.Timeouts.WithDefaults().Check, Commands: of.Checks, Env: of.CheckEnv, Network: of.CheckNetwork, CacheReadOnly: of.CacheReadOnly}
 	in.RunID, in.Sandbox, in.Repository = run.ID(mergeChecks+string(of.RunID)), of.Sandbox, of.Repository
 	in.Repository.Base = commit
-	work := c.errorScreen().Work("runs the checks on the merged state")
+	work := c.ErrorScreen().Work("runs the checks on the merged state")
 	defer work.Stop()
 	doing := ""
 	report, err := config.CheckOnce(ctx, in, func(now string) {
@@ -280,31 +282,31 @@ func (c *cli) checkMerged(ctx context.Context, config host.Config, of run.Input,
 	return report.Checks, nil
 }
 
-func (c *cli) printMerge(out mergeReport) error {
-	if c.json {
-		return c.printJSON(out)
+func printMerge(c *factory.Factory, out mergeReport) error {
+	if c.JSON {
+		return c.PrintJSON(out)
 	}
-	s := c.style()
+	s := c.Style()
 	name, into := s.Bold(out.Name.Shown(out.RunID)), story.OneLine(out.Into, 100)
 	switch {
 	case out.Already:
-		c.printf("Nothing to merge: %s already has these changes.\n", into)
+		c.Printf("Nothing to merge: %s already has these changes.\n", into)
 	case out.DryRun:
-		c.printf("%s would be %s on %s; nothing was changed\n", name, display.Count(out.Commits, "commit", "commits"), into)
+		c.Printf("%s would be %s on %s; nothing was changed\n", name, display.Count(out.Commits, "commit", "commits"), into)
 	default:
-		c.printf("%s %s onto %s, now at %.12s: %s\n", s.Good("✓"), name, into, out.After, display.Count(out.Commits, "commit", "commits"))
+		c.Printf("%s %s onto %s, now at %.12s: %s\n", s.Good("✓"), name, into, out.After, display.Count(out.Commits, "commit", "commits"))
 	}
 	switch {
 	case out.Rebased && out.Unchecked:
-		c.printf("  %s\n", s.Wait(into+" had moved on, and no checks ran on the result"))
+		c.Printf("  %s\n", s.Wait(into+" had moved on, and no checks ran on the result"))
 	case out.Rebased:
-		c.printf("  %s had moved on; the checks ran again:\n", into)
+		c.Printf("  %s had moved on; the checks ran again:\n", into)
 		for _, r := range out.Checks {
-			c.printf("  %s %s  %s\n", s.Good("✓"), story.OneLine(r.Command, 120), s.Dim(terminal.Duration(time.Duration(r.DurationMs)*time.Millisecond)))
+			c.Printf("  %s %s  %s\n", s.Good("✓"), story.OneLine(r.Command, 120), s.Dim(terminal.Duration(time.Duration(r.DurationMs)*time.Millisecond)))
 		}
 	}
 	if out.BranchRemoved {
-		c.printf("  the run's branch is removed, its record stays\n")
+		c.Printf("  the run's branch is removed, its record stays\n")
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 // testMerge merges runs into the branch that is checked out, and then into one that has moved on.
@@ -64,7 +65,7 @@ func testMerge(b bench) {
 	if text := gitIn(b.T, b.repo, "show", "main:state.txt"); text != "good\n" || gitIn(b.T, b.repo, "status", "--porcelain") != "" {
 		b.Errorf("main has %q, and\n%s", text, gitIn(b.T, b.repo, "status", "--porcelain"))
 	}
-	if message := gitIn(b.T, b.repo, "log", "-1", "--format=%B"); !strings.Contains(message, "\nMerged-by: kim (user "+newCLI(console{}).userName()+")\nRatchet-Name: store#2\nRatchet-Run: "+id) {
+	if message := gitIn(b.T, b.repo, "log", "-1", "--format=%B"); !strings.Contains(message, "\nMerged-by: kim (user "+newFactory(console.Console{}).UserName()+")\nRatchet-Name: store#2\nRatchet-Run: "+id) {
 		b.Errorf("message:\n%s", message)
 	}
 	if branches := gitIn(b.T, b.repo, "for-each-ref", "refs/heads/ratchet/2-make-it-good"); branches != "" {
@@ -164,16 +165,16 @@ func TestAMergesChecksSeeToolchains(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(tools, "bin", "frobnicate"), 0o700))
 	head := run.Commit(strings.TrimSpace(gitIn(t, dir, "rev-parse", "HEAD")))
 	c, _ := localCLI(t, engine.File{}, false)
-	c.environ = append(c.environ, "PATH="+os.Getenv("PATH"))
+	c.Environ = append(c.Environ, "PATH="+os.Getenv("PATH"))
 	of := run.Input{RunID: "r1", Checks: []string{"frobnicate"}, Repository: run.Repository{Path: dir, Base: head}}
-	config, err := c.hostWith([]string{tools})
+	config, err := hostWith(c, []string{tools})
 	must(t, err)
-	if got, err := c.checkMerged(t.Context(), config, of, head); err != nil || len(got) != 1 {
+	if got, err := checkMerged(t.Context(), c, config, of, head); err != nil || len(got) != 1 {
 		t.Errorf("with the toolchain: %+v, %v", got, err)
 	}
-	config, err = c.hostWith(nil)
+	config, err = hostWith(c, nil)
 	must(t, err)
-	if _, err := c.checkMerged(t.Context(), config, of, head); err == nil || !strings.Contains(err.Error(), "frobnicate") {
+	if _, err := checkMerged(t.Context(), c, config, of, head); err == nil || !strings.Contains(err.Error(), "frobnicate") {
 		t.Errorf("the control: without it %v", err)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // beginRun gives the run a name and the branch that goes with it, and starts it. The template is the
 // branch's; empty means run.DefaultBranch.
-func (c *cli) beginRun(ctx context.Context, client *runs.Client, in *run.Input, template string) error {
-	return explainTaken(client.Begin(ctx, in, c.runsDir, template), template)
+func beginRun(ctx context.Context, c *factory.Factory, client *runs.Client, in *run.Input, template string) error {
+	return explainTaken(client.Begin(ctx, in, c.RunsDir, template), template)
 }
 
 // explainTaken says what to do about a branch that is not free.
@@ -24,18 +26,9 @@ func explainTaken(err error, template string) error {
 	return err
 }
 
-// hereLabel returns the label of the repository around the working directory; empty if there is none.
-func hereLabel(ctx context.Context) string {
-	root, err := workspace.Root(ctx, ".")
-	if err != nil {
-		return ""
-	}
-	return run.Label(root)
-}
-
 // pickRun returns the only run that waits as the kinds say; with no kind, for anything. Where none or several
 // wait it prints those that can be chosen, and returns a usage error.
-func (c *cli) pickRun(ctx context.Context, client *runs.Client, kinds ...run.Status) (run.ID, error) {
+func pickRun(ctx context.Context, c *factory.Factory, client *runs.Client, kinds ...run.Status) (run.ID, error) {
 	waiting, err := client.Waiting(ctx, kinds...)
 	if err != nil {
 		return "", err
@@ -44,10 +37,10 @@ func (c *cli) pickRun(ctx context.Context, client *runs.Client, kinds ...run.Sta
 		return waiting[0].ID, nil
 	}
 	if len(waiting) == 0 {
-		return "", usageErrorf("no run waits: name one of `%s`", c.hintCommand("list"))
+		return "", usage.Errorf("no run waits: name one of `%s`", c.Hint("list"))
 	}
-	if err := c.printList(ctx, client, waiting); err != nil {
+	if err := printList(ctx, c, client, waiting); err != nil {
 		return "", err
 	}
-	return "", usageErrorf("%d runs wait: say which", len(waiting))
+	return "", usage.Errorf("%d runs wait: say which", len(waiting))
 }

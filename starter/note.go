@@ -6,24 +6,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) noteCommand() *cobra.Command {
+func noteCommand(c *factory.Factory) *cobra.Command {
 	var n run.Note
 	cmd := &cobra.Command{
 		Use:               "note RUN TEXT",
 		Short:             "Leave guidance for the run's next prompt, or for the agent at work",
 		Example:           "  starter note slug#14 'the money package has a rounding helper, use it'",
-		Args:              exactArgs(2, "a RUN and the note as one argument"),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.onRun(func(ctx context.Context, f found, args []string) error {
+		Args:              usage.Args(2, "a RUN and the note as one argument"),
+		ValidArgsFunction: completeRun(c),
+		RunE: onRun(c, func(ctx context.Context, f found, args []string) error {
 			n.Text = args[0]
 			if err := f.Note(ctx, f.id, n); err != nil {
 				return err
 			}
-			return c.printAccepted(f, "", "noted: the next prompt carries it, and an agent that takes notes into its turn is told now")
+			return printAccepted(c, f, "", "noted: the next prompt carries it, and an agent that takes notes into its turn is told now")
 		}),
 	}
-	c.byFlag(cmd.Flags(), &n.By, "`name` of who says it")
+	byFlag(c, cmd.Flags(), &n.By, "`name` of who says it")
 	return cmd
 }

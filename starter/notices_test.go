@@ -29,8 +29,8 @@ func TestNoticesComeFromTheUsersFile(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c, said := localCLI(t, engine.File{}, false)
 			if tc.file != "" {
-				must(t, os.MkdirAll(filepath.Dir(c.settingsPath()), 0o700))
-				write(t, c.settingsPath(), tc.file)
+				must(t, os.MkdirAll(filepath.Dir(c.SettingsPath()), 0o700))
+				write(t, c.SettingsPath(), tc.file)
 			}
 			var worker host.Config
 			ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
@@ -38,11 +38,11 @@ func TestNoticesComeFromTheUsersFile(t *testing.T) {
 			flags := pflag.NewFlagSet("up", pflag.ContinueOnError)
 			flags.AddGoFlagSet(ofWorker)
 			must(t, flags.Parse(tc.args))
-			must(t, c.fillNotices(flags))
+			must(t, fillNotices(c, flags))
 			if n := worker.Notify; n.Command != tc.command || n.Webhook != tc.webhook {
 				t.Errorf("%+v", n)
 			}
-			if lines := strings.Count(said.String(), c.settingsPath()); lines != tc.told || strings.Contains(said.String(), "hooks.example.com") {
+			if lines := strings.Count(said.String(), c.SettingsPath()); lines != tc.told || strings.Contains(said.String(), "hooks.example.com") {
 				t.Errorf("it tells %q", said)
 			}
 		})

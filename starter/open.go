@@ -17,9 +17,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) openCommand() *cobra.Command {
+func openCommand(c *factory.Factory) *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "open RUN",
@@ -31,15 +33,15 @@ run. It is made anew at each call, and ` + "`starter clean`" + ` removes it, unl
 changed something in it. Each file that is not in the commit counts, build output
 and others that git ignores, too: remove them to have it made anew.`,
 		Example:           "  starter open slug#14\n  cd \"$(starter open 14 --print)\"",
-		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.openRun(ctx, r, show) }),
+		Args:              usage.Args(1, usage.WantsRun),
+		ValidArgsFunction: completeRun(c),
+		RunE:              onRun(c, func(ctx context.Context, r found, _ []string) error { return openRun(ctx, c, r, show) }),
 	}
 	cmd.Flags().BoolVar(&show, "print", false, "print the path and open nothing")
 	return cmd
 }
 
-func (c *cli) openRun(ctx context.Context, r found, show bool) error {
+func openRun(ctx context.Context, c *factory.Factory, r found, show bool) error {
 	facts, err := r.Facts(ctx, r.id)
 	if err == nil {
 		err = checkRepository(r, facts.Repository.Path)
@@ -47,7 +49,7 @@ func (c *cli) openRun(ctx context.Context, r found, show bool) error {
 	if err != nil {
 		return err
 	}
-	tree, err := c.checkoutOf(r.id, facts.Repository)
+	tree, err := checkoutOf(c, r.id, facts.Repository)
 	if err != nil {
 		return err
 	}
@@ -58,26 +60,26 @@ func (c *cli) openRun(ctx context.Context, r found, show bool) error {
 		}
 	}
 	path := tree.WorkDir()
-	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
-	if c.json {
-		return c.printJSON(struct {
+	editor := cmp.Or(c.Getenv("VISUAL"), c.Getenv("EDITOR"))
+	if c.JSON {
+		return c.PrintJSON(struct {
 			Path    string `json:"path"`
 			Changed bool   `json:"changed"` // it has something of yours since an earlier call: it was not made anew
 		}{path, changed})
 	}
-	if show || editor == "" || !c.interactive {
-		c.printf("%s\n", path)
+	if show || editor == "" || !c.Interactive {
+		c.Printf("%s\n", path)
 		return nil
 	}
-	return c.runEditor(ctx, editor, path)
+	return runEditor(ctx, c, editor, path)
 }
 
 // checkouts is the directory below the runs directory that has the checkouts of openRun, by the run's id.
 const checkouts = "checkouts"
 
 // checkoutOf returns the checkout of a run, which need not be there.
-func (c *cli) checkoutOf(id run.ID, of run.Repository) (*scratch.Scratch, error) {
-	dir, err := filepath.Abs(filepath.Join(c.runsDir, checkouts, string(id)))
+func checkoutOf(c *factory.Factory, id run.ID, of run.Repository) (*scratch.Scratch, error) {
+	dir, err := filepath.Abs(filepath.Join(c.RunsDir, checkouts, string(id)))
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +108,10 @@ func changedSince(ctx context.Context, tree *scratch.Scratch) bool {
 }
 
 // runEditor opens the editor on a directory and waits for it.
-func (c *cli) runEditor(ctx context.Context, editor, path string) error {
+func runEditor(ctx context.Context, c *factory.Factory, editor, path string) error {
 	words, err := shellquote.Split(editor)
 	if err != nil || len(words) == 0 {
-		return usageErrorf("the editor %q cannot be called: set VISUAL or EDITOR to a command", editor)
+		return usage.Errorf("the editor %q cannot be called: set VISUAL or EDITOR to a command", editor)
 	}
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], path)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = path, os.Stdin, os.Stdout, os.Stderr

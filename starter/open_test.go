@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 // TestWhatTheUserHasMadeInACheckoutKeepsIt has something of the user's in a checkout that making it anew would lose.
@@ -61,9 +62,9 @@ func TestWhatTheUserHasMadeInACheckoutKeepsIt(t *testing.T) {
 			write(t, filepath.Join(repo, ".gitignore"), ".env\nout/\n")
 			gitIn(t, repo, "add", "-A")
 			commit(t, repo)
-			c := newCLI(console{})
-			c.runsDir = t.TempDir()
-			tree, err := c.checkoutOf("0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", run.Repository{Path: repo})
+			c := newFactory(console.Console{})
+			c.RunsDir = t.TempDir()
+			tree, err := checkoutOf(c, "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", run.Repository{Path: repo})
 			must(t, err)
 			must(t, tree.Make(t.Context(), run.Commit(strings.TrimSpace(gitIn(t, repo, "rev-parse", "HEAD")))))
 			tc.change(t, tree.Top())

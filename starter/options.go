@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/sessionruns"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // optionFlags are the flags that give options to agents and models.
@@ -43,17 +44,17 @@ func (f *optionFlags) read() (setup.Options, error) {
 	for _, text := range f.servers {
 		if text == sessionruns.ServerName {
 			if !f.grants {
-				return o, usageErrorf("--mcp %s: only a session that a person starts may start runs, by `starter session start`; a run's agents may not", text)
+				return o, usage.Errorf("--mcp %s: only a session that a person starts may start runs, by `starter session start`; a run's agents may not", text)
 			}
 			f.granted = true
 			continue
 		}
 		name, server, err := setup.ParseServer(text)
 		if err != nil {
-			return o, usageErrorf("--mcp: %w", err)
+			return o, usage.Errorf("--mcp: %w", err)
 		}
 		if _, twice := o.Servers[name]; twice {
-			return o, usageErrorf("--mcp: two servers have the name %s", name)
+			return o, usage.Errorf("--mcp: two servers have the name %s", name)
 		}
 		if o.Servers == nil {
 			o.Servers = map[string]setup.Server{}
@@ -64,7 +65,7 @@ func (f *optionFlags) read() (setup.Options, error) {
 		return o, err
 	}
 	if err := o.Check(); err != nil {
-		return o, &usageError{err}
+		return o, &usage.Error{Err: err}
 	}
 	return o, nil
 }
@@ -78,7 +79,7 @@ func (f optionFlags) readDirs(o *setup.Options) error {
 	for _, text := range f.dirs {
 		dir, write, err := setup.ParseDir(text, here)
 		if err != nil {
-			return usageErrorf("--add-dir: %w", err)
+			return usage.Errorf("--add-dir: %w", err)
 		}
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real

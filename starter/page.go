@@ -8,9 +8,11 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) pageCommand() *cobra.Command {
+func pageCommand(c *factory.Factory) *cobra.Command {
 	var name string
 	var cmd *cobra.Command
 	cmd = &cobra.Command{
@@ -22,28 +24,28 @@ within ten minutes; the browser that has used it stays in for 14 days, or until
 the page's server ends. It opens Temporal's Web UI, too. What is decided there is by
 the name of --by; a link with --by is for another person, and opens the page alone.`,
 		Example:           "  starter page\n  starter page 0198c5e2\n  starter page --by kim",
-		Args:              argsBetween(0, 1, "at most one RUN"),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.handleWith(func(ctx context.Context, args []string) error {
-			return c.linkPage(ctx, name, cmd.Flags().Changed("by"), args)
+		Args:              usage.ArgsBetween(0, 1, "at most one RUN"),
+		ValidArgsFunction: completeRun(c),
+		RunE: c.Handle(func(ctx context.Context, args []string) error {
+			return linkPage(ctx, c, name, cmd.Flags().Changed("by"), args)
 		}),
 	}
-	cmd.Flags().StringVar(&name, "by", c.userName(), "`name` of the person whom the link is for")
+	cmd.Flags().StringVar(&name, "by", c.UserName(), "`name` of the person whom the link is for")
 	return cmd
 }
 
-func (c *cli) linkPage(ctx context.Context, name string, another bool, args []string) error {
-	if err := c.mayDecide(); err != nil {
+func linkPage(ctx context.Context, c *factory.Factory, name string, another bool, args []string) error {
+	if err := c.MayDecide(); err != nil {
 		return err
 	}
 	if err := review.CheckName(name); err != nil {
-		return usageErrorf("--by: %w", err)
+		return usage.Errorf("--by: %w", err)
 	}
-	place, err := review.ReadPlace(ctx, c.runsDir)
+	place, err := review.ReadPlace(ctx, c.RunsDir)
 	if err != nil {
 		return err
 	}
-	path, err := c.pathAt(ctx, args, review.RunPath)
+	path, err := pathAt(ctx, c, args, review.RunPath)
 	if err != nil {
 		return err
 	}
@@ -51,15 +53,15 @@ func (c *cli) linkPage(ctx context.Context, name string, another bool, args []st
 	if another {
 		login = place.Login
 	}
-	return c.printLink("page", login(name, path, time.Now()))
+	return printLink(c, "page", login(name, path, time.Now()))
 }
 
 // pathAt returns the path of the run that args name, by function of; without one, the path of all runs.
-func (c *cli) pathAt(ctx context.Context, args []string, of func(run.ID) string) (string, error) {
+func pathAt(ctx context.Context, c *factory.Factory, args []string, of func(run.ID) string) (string, error) {
 	if len(args) == 0 {
 		return "/", nil
 	}
-	runs, closeClient, err := c.dialEngine(ctx)
+	runs, closeClient, err := c.Dial(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -72,10 +74,10 @@ func (c *cli) pathAt(ctx context.Context, args []string, of func(run.ID) string)
 }
 
 // printLink prints a link, under the name where the answer is JSON.
-func (c *cli) printLink(name, link string) error {
-	if c.json {
-		return c.printJSON(map[string]string{name: link})
+func printLink(c *factory.Factory, name, link string) error {
+	if c.JSON {
+		return c.PrintJSON(map[string]string{name: link})
 	}
-	c.printf("%s\n", link)
+	c.Printf("%s\n", link)
 	return nil
 }

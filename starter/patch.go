@@ -11,9 +11,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/answer"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) patchCommand() *cobra.Command {
+func patchCommand(c *factory.Factory) *cobra.Command {
 	var repo, finish string
 	var check bool
 	var limits patch.Limits
@@ -25,23 +28,23 @@ applies a patch to DIR, file by file. A patch that is refused changes nothing.
 If the command is killed, some files may be written: git diff shows them. Prints
 one JSON report. Exit code 1 is a refusal.`,
 		Example: "  starter patch --repo . --check < answer.md\n  starter patch --repo . < answer.md | jq .files",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(context.Context, []string) error {
+		Args:    usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(context.Context, []string) error {
 			switch {
 			case repo == "":
-				return usageErrorf("no directory given: name it with --repo")
+				return usage.Errorf("no directory given: name it with --repo")
 			case limits.Files < 0 || limits.Bytes < 0:
-				return usageErrorf("a limit is negative")
+				return usage.Errorf("a limit is negative")
 			}
-			report, err := patchDir(repo, c.in, finish, limits, check)
+			report, err := patchDir(repo, c.In, finish, limits, check)
 			if err != nil {
 				return err
 			}
-			if err := c.printJSON(report); err != nil {
+			if err := c.PrintJSON(report); err != nil {
 				return err
 			}
 			if report.Result == patch.Refused {
-				return &statusError{run.Failed}
+				return &exit.StatusError{Status: run.Failed}
 			}
 			return nil
 		}),

@@ -13,9 +13,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) peersCommand() *cobra.Command {
+func peersCommand(c *factory.Factory) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "peers",
@@ -25,27 +27,27 @@ made them: your own Claude Code sessions once starter register has been used, th
 agents of runs while they work, and pi with its control socket. With --all also
 those that do not run. The id in front is what starter dispatch wants.`,
 		Example: "  starter peers\n  starter peers --json | jq -r '.peers[] | select(.liveness == \"alive\").gardenId'",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
-			dirs, err := c.findRegistry()
+		Args:    usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
+			dirs, err := findRegistry(c)
 			if err != nil {
 				return err
 			}
 			if _, err := (citizen.Host{Dirs: dirs}).Sweep(ctx); err != nil {
-				fmt.Fprintln(c.err, "starter:", display.Line(err.Error()))
+				fmt.Fprintln(c.Err, "starter:", display.Line(err.Error()))
 			}
 			list, err := peers.Scan(ctx, dirs, controlsocket.Look)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return c.printJSON(list)
+			if c.JSON {
+				return c.PrintJSON(list)
 			}
 			readsMail := func(p peers.Peer) bool {
 				who := marker.Citizen{GardenID: p.GardenID, Backend: p.Backend, NativeSessionID: p.NativeSessionID}
 				return mailbox.DecideDelivery(p.Backend.Capability(), marker.PresenceOf(dirs.Receivers, dirs.Senders, who)).Deliverable
 			}
-			c.printf("%s", display.Text([]byte(list.People(readsMail, all))))
+			c.Printf("%s", display.Text([]byte(list.People(readsMail, all))))
 			return nil
 		}),
 	}
@@ -53,11 +55,11 @@ those that do not run. The id in front is what starter dispatch wants.`,
 	return cmd
 }
 
-func (c *cli) inboxCommand() *cobra.Command {
+func inboxCommand(c *factory.Factory) *cobra.Command {
 	const example = "  starter inbox read 20260612T101500-3f2a9c"
 	cmd := &cobra.Command{
 		Use: "inbox", Short: "The mailbox of a session", Example: example,
-		Args: exactArgs(0, "read, and a garden id"),
+		Args: usage.Args(0, "read, and a garden id"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -66,19 +68,19 @@ func (c *cli) inboxCommand() *cobra.Command {
 		Long: `Prints the unread mail of a session and marks it as read. Mail that could not be
 printed stays unread.`,
 		Example: example,
-		Args:    exactArgs(1, "one garden id"),
-		RunE: c.handleWith(func(ctx context.Context, args []string) error {
+		Args:    usage.Args(1, "one garden id"),
+		RunE: c.Handle(func(ctx context.Context, args []string) error {
 			id := dispatch.GardenID(args[0])
 			if err := id.Validate(); err != nil {
-				return &usageError{err}
+				return &usage.Error{Err: err}
 			}
-			dirs, err := c.findRegistry()
+			dirs, err := findRegistry(c)
 			if err != nil {
 				return err
 			}
-			drained, err := mailbox.Mailboxes{Dirs: dirs}.Drain(ctx, id, func(d mailbox.Drained) error { return c.printMail(d) })
+			drained, err := mailbox.Mailboxes{Dirs: dirs}.Drain(ctx, id, func(d mailbox.Drained) error { return printMail(c, d) })
 			for _, bad := range drained.Unreadable {
-				fmt.Fprintln(c.err, "starter:", display.Line(bad))
+				fmt.Fprintln(c.Err, "starter:", display.Line(bad))
 			}
 			return err
 		}),
@@ -87,20 +89,20 @@ printed stays unread.`,
 }
 
 // printMail returns an error unless all of the mail was printed, and with the error the mail stays unread.
-func (c *cli) printMail(d mailbox.Drained) error {
-	if c.json {
-		return c.printJSON(d)
+func printMail(c *factory.Factory, d mailbox.Drained) error {
+	if c.JSON {
+		return c.PrintJSON(d)
 	}
 	if len(d.Messages) == 0 {
-		c.printf("no unread mail\n")
+		c.Printf("no unread mail\n")
 	}
 	for _, m := range d.Messages {
-		c.printf("%s\n%s\n\n", c.style().Dim(display.Line(m.File)), display.Text([]byte(m.Body)))
+		c.Printf("%s\n%s\n\n", c.Style().Dim(display.Line(m.File)), display.Text([]byte(m.Body)))
 	}
 	if d.Left > 0 {
-		c.printf("%d more are unread: read again\n", d.Left)
+		c.Printf("%d more are unread: read again\n", d.Left)
 	}
-	if err := c.stdout.failed(); err != nil {
+	if err := c.Stdout.Failed(); err != nil {
 		return fmt.Errorf("what could not be printed stays unread: %w", err)
 	}
 	return nil

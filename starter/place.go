@@ -17,21 +17,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // localRunsDir is the name of the runs directory of a demo.
 const localRunsDir = ".runs"
-
-// defaultRunsDir returns the runs directory of a command that names none; see rundir.DefaultDir.
-func (c *cli) defaultRunsDir() string { return rundir.DefaultDir(c.getenv) }
-
-// checkRunsDir refuses a command line that leads to no runs directory.
-func (c *cli) checkRunsDir() error {
-	if c.runsDir == "" {
-		return usageErrorf("neither XDG_STATE_HOME nor HOME names a directory: name that of the runs with --runs-dir DIR")
-	}
-	return nil
-}
 
 // startLock is the file in the runs directory that one start of an engine at a time locks.
 const startLock = "up.lock"
@@ -41,8 +31,8 @@ const startNotice = 200 * time.Millisecond
 
 // lockStart makes the runs directory, and waits until no other start of an engine there is under way. The second of two
 // starts then finds the engine of the first. The lock ends with release, which may be called again, or with the process.
-func (c *cli) lockStart(ctx context.Context) (release func(), err error) {
-	runs, err := rundir.Open(ctx, c.runsDir)
+func lockStart(ctx context.Context, c *factory.Factory) (release func(), err error) {
+	runs, err := rundir.Open(ctx, c.RunsDir)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +41,7 @@ func (c *cli) lockStart(ctx context.Context) (release func(), err error) {
 	defer cancel()
 	unlock, err := file.Lock(soon, path)
 	if err != nil && soon.Err() != nil && ctx.Err() == nil {
-		fmt.Fprintf(c.err, "starter: another `starter up` is starting on %s: waiting for it\n", display.Line(c.runsDir))
+		fmt.Fprintf(c.Err, "starter: another `starter up` is starting on %s: waiting for it\n", display.Line(c.RunsDir))
 		unlock, err = file.Lock(ctx, path)
 	}
 	if err != nil {
@@ -61,27 +51,27 @@ func (c *cli) lockStart(ctx context.Context) (release func(), err error) {
 }
 
 // tellRunning says that an engine of this user serves the runs directory already. It returns false if none does.
-func (c *cli) tellRunning(ctx context.Context, db string) (bool, error) {
-	f, err := temporalclient.Knock(ctx, c.runsDir)
+func tellRunning(ctx context.Context, c *factory.Factory, db string) (bool, error) {
+	f, err := temporalclient.Knock(ctx, c.RunsDir)
 	if err != nil {
 		return false, nil //nolint:nilerr // there is none, or one that does not answer: the start says why it fails
 	}
 	if wanted, err := filepath.Abs(db); err != nil || f.DB != "" && filepath.Clean(f.DB) != wanted {
 		return true, fmt.Errorf("an engine with another database, %s, serves %s: stop it first, process %d", f.DB, f.RunsDir, f.PID)
 	}
-	if c.json {
-		return true, c.printJSON(struct {
+	if c.JSON {
+		return true, c.PrintJSON(struct {
 			engine.File
 			Already bool `json:"already"`
 		}{f, true})
 	}
 	since := ""
-	if info, err := os.Stat(filepath.Join(c.runsDir, engine.FileName)); err == nil {
+	if info, err := os.Stat(filepath.Join(c.RunsDir, engine.FileName)); err == nil {
 		since = " since " + info.ModTime().Local().Format(time.DateTime)
 	}
-	c.printf("already up%s, process %d: engine %s, runs in %s\n", since, f.PID, f.Address, f.RunsDir)
+	c.Printf("already up%s, process %d: engine %s, runs in %s\n", since, f.PID, f.Address, f.RunsDir)
 	if f.UI != "" {
-		c.printf("review page and Web UI: `%s` and `%s` print links that open them\n", c.hintCommand("page"), c.hintCommand("ui"))
+		c.Printf("review page and Web UI: `%s` and `%s` print links that open them\n", c.Hint("page"), c.Hint("ui"))
 	}
 	return true, nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // TestOneEngineIsFoundFromAnyDirectory starts an engine without a word about its place, and looks for it from
@@ -48,13 +50,13 @@ func TestOneEngineIsFoundFromAnyDirectory(t *testing.T) {
 func TestNoPlaceIsGuessed(t *testing.T) {
 	for _, env := range [][]string{nil, {"HOME="}, {"XDG_STATE_HOME=state", "HOME=home"}} {
 		var out, errs captured.Output
-		c := newCLI(console{args: []string{"list"}, out: &out, err: &errs, environ: env})
-		if code := c.run(t.Context()); code != exitUsage || !strings.Contains(errs.String(), "--runs-dir DIR") {
+		c := newFactory(console.Console{Args: []string{"list"}, Out: &out, Err: &errs, Environ: env})
+		if code := c.Run(t.Context()); code != exit.Usage || !strings.Contains(errs.String(), "--runs-dir DIR") {
 			t.Errorf("%v: code %d, %s", env, code, errs.String())
 		}
 	}
-	c := newCLI(console{environ: []string{"XDG_STATE_HOME=relative", "HOME=/home/kim"}})
-	if got := c.defaultRunsDir(); got != "/home/kim/.local/state/ratchet" {
+	c := newFactory(console.Console{Environ: []string{"XDG_STATE_HOME=relative", "HOME=/home/kim"}})
+	if got := c.DefaultRunsDir(); got != "/home/kim/.local/state/ratchet" {
 		t.Error(got)
 	}
 }
@@ -91,11 +93,11 @@ func TestTwoStartsAtOnce(t *testing.T) {
 	for i := range outs {
 		go func() {
 			var errs captured.Output
-			c := newCLI(console{
-				args: []string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir},
-				in:   strings.NewReader(""), out: &outs[i], err: &errs, environ: os.Environ(), now: time.Now,
+			c := newFactory(console.Console{
+				Args: []string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir},
+				In:   strings.NewReader(""), Out: &outs[i], Err: &errs, Environ: os.Environ(), Now: time.Now,
 			})
-			code := c.run(ctx)
+			code := c.Run(ctx)
 			ends <- ended{result{code, outs[i].String(), errs.String()}, i == 0}
 		}()
 	}

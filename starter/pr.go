@@ -9,6 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	forgeflow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
@@ -19,7 +21,7 @@ type prReport struct {
 	forgeflow.Result
 }
 
-func (c *cli) prCommand() *cobra.Command {
+func prCommand(c *factory.Factory) *cobra.Command {
 	var in forge.Target
 	cmd := &cobra.Command{
 		Use:   "pr RUN",
@@ -33,9 +35,9 @@ The pull request of a run that is not completed is a draft. Call pr again to bri
 branch, text and status up to date: there is one pull request for each branch. A
 branch with commits that are not the run's is never overwritten.`,
 		Example:           "  starter pr slug#14\n  starter pr 14 --base release --title 'Trim titles'",
-		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.openPullRequest(ctx, r, in) }),
+		Args:              usage.Args(1, usage.WantsRun),
+		ValidArgsFunction: completeRun(c),
+		RunE:              onRun(c, func(ctx context.Context, r found, _ []string) error { return openPullRequest(ctx, c, r, in) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&in.Remote, "remote", "", "`name` of the git remote to push to; default: origin")
@@ -45,24 +47,24 @@ branch with commits that are not the run's is never overwritten.`,
 	return cmd
 }
 
-func (c *cli) openPullRequest(ctx context.Context, r found, in forge.Target) error {
-	if err := c.mayDecide(); err != nil {
+func openPullRequest(ctx context.Context, c *factory.Factory, r found, in forge.Target) error {
+	if err := c.MayDecide(); err != nil {
 		return err
 	}
 	in.RunID = r.id
 	out, err := r.PullRequest(ctx, in, func(reason string) {
-		fmt.Fprintf(c.err, "starter: %s; trying again\n", display.Line(reason))
+		fmt.Fprintf(c.Err, "starter: %s; trying again\n", display.Line(reason))
 	})
 	if ctx.Err() != nil {
-		fmt.Fprintf(c.err, "starter: the worker goes on; `%s` shows the result\n", c.hintCommand("pr %s", r.shownName()))
+		fmt.Fprintf(c.Err, "starter: the worker goes on; `%s` shows the result\n", c.Hint("pr %s", r.shownName()))
 	}
 	if err != nil {
 		return fmt.Errorf("no pull request for %s: %w", r.shownName(), err)
 	}
-	if c.json {
-		return c.printJSON(prReport{r.id, r.name, out})
+	if c.JSON {
+		return c.PrintJSON(prReport{r.id, r.name, out})
 	}
-	s := c.style()
+	s := c.Style()
 	word := "is up to date"
 	switch {
 	case out.Merged:
@@ -72,9 +74,9 @@ func (c *cli) openPullRequest(ctx context.Context, r found, in forge.Target) err
 	case out.Created:
 		word = "is open"
 	}
-	c.printf("%s pull request #%d of %s %s: %s\n", s.Good("✓"), out.Number, s.Bold(r.shownName()), word, display.Line(out.URL))
+	c.Printf("%s pull request #%d of %s %s: %s\n", s.Good("✓"), out.Number, s.Bold(r.shownName()), word, display.Line(out.URL))
 	if out.Unpushed > 0 {
-		c.printf("  %s\n", s.Wait(fmt.Sprintf("it also shows %s of yours that %s there does not have: push them", display.Count(out.Unpushed, "commit", "commits"), display.Line(out.Base))))
+		c.Printf("  %s\n", s.Wait(fmt.Sprintf("it also shows %s of yours that %s there does not have: push them", display.Count(out.Unpushed, "commit", "commits"), display.Line(out.Base))))
 	}
 	return nil
 }

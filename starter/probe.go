@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // validateNamed looks for what the provider names by a path.
@@ -68,8 +69,8 @@ func missingHere(err error, p run.Providers) error {
 // probeProviders asks the worker whether the providers can work there, before the run is started and
 // anybody is paid. If there is no worker, it looks in this environment. It says when none answers: the run itself
 // asks later about a provider that is missing.
-func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.Input) error {
-	in.Notify = c.channelsHere()
+func probeProviders(ctx context.Context, c *factory.Factory, client *runs.Client, in *run.Input) error {
+	in.Notify = channelsHere(c)
 	if err := checkWords(*in); err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.I
 		if missing := missingHere(err, p); missing != nil {
 			return missing
 		}
-		fmt.Fprintf(c.err, "starter: no worker says whether it has %s (%s): the run asks if one is missing\n", strings.Join(specs, ", "), display.Line(err.Error()))
+		fmt.Fprintf(c.Err, "starter: no worker says whether it has %s (%s): the run asks if one is missing\n", strings.Join(specs, ", "), display.Line(err.Error()))
 		return nil
 	}
 	in.Notify = found.Notify
@@ -110,8 +111,8 @@ func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.I
 
 // channelsHere returns the channels by which the worker of `starter up` tells people of runs. A worker that is asked
 // says it itself.
-func (c *cli) channelsHere() []run.Channel {
-	f, err := engine.ReadFile(c.runsDir)
+func channelsHere(c *factory.Factory) []run.Channel {
+	f, err := engine.ReadFile(c.RunsDir)
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ func TestProvidersAreLookedForOnTheWorker(t *testing.T) {
 		"command:no-such-program-here":          "on the worker: provider command:no-such-program-here: no program no-such-program-here on PATH: install it, or name its path",
 		"command:" + b.repo + "/none.py --fast": "no program at " + b.repo + "/none.py",
 	} {
-		got := run(exitFailed, spec)
+		got := run(exit.Failed, spec)
 		if !strings.Contains(got.err, want) || strings.HasPrefix(want, "no program") == strings.Contains(got.err, "on the worker: ") || strings.ContainsRune(got.err, 0x1b) {
 			t.Errorf("%s: %q, want %q", spec, got.err, want)
 		}

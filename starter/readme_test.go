@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kballard/go-shellquote"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/spf13/cobra"
 )
 
@@ -22,7 +23,7 @@ func readme(t *testing.T) string {
 // command.
 func TestReadmeCommands(t *testing.T) {
 	text := readme(t)
-	root := newCLI(console{}).rootCommand()
+	root := rootCommand(newFactory(console.Console{}))
 	named := map[*cobra.Command]bool{}
 	check := func(line string) {
 		line, _, _ = strings.Cut(line, " #")

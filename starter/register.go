@@ -18,10 +18,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/register"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) registerCommand() *cobra.Command {
+func registerCommand(c *factory.Factory) *cobra.Command {
 	var remove, yes bool
 	cmd := &cobra.Command{
 		Use:   "register claude",
@@ -39,18 +42,18 @@ The agents of runs are not concerned.`,
 			}
 			return nil
 		},
-		RunE: c.handleWith(func(_ context.Context, _ []string) error {
-			if err := c.mayDecide(); err != nil {
+		RunE: c.Handle(func(_ context.Context, _ []string) error {
+			if err := c.MayDecide(); err != nil {
 				return err
 			}
-			settings, err := register.SettingsOf(c.getenv)
+			settings, err := register.SettingsOf(c.Getenv)
 			if err != nil {
 				return err
 			}
 			if remove {
-				return c.unregisterClaude(settings, yes)
+				return unregisterClaude(c, settings, yes)
 			}
-			return c.registerClaude(settings, yes)
+			return registerClaude(c, settings, yes)
 		}),
 	}
 	cmd.Flags().BoolVar(&remove, "remove", false, "take the hooks out of the settings")
@@ -58,8 +61,8 @@ The agents of runs are not concerned.`,
 	return cmd
 }
 
-func (c *cli) registerClaude(settings register.Settings, yes bool) error {
-	program, err := c.thisProgram()
+func registerClaude(c *factory.Factory, settings register.Settings, yes bool) error {
+	program, err := thisProgram(c)
 	if err != nil {
 		return err
 	}
@@ -68,12 +71,12 @@ func (c *cli) registerClaude(settings register.Settings, yes bool) error {
 		return err
 	}
 	if change.None {
-		c.printf("%s has the hooks already. Sessions that you start are listed by starter peers.\n", settings.Path)
+		c.Printf("%s has the hooks already. Sessions that you start are listed by starter peers.\n", settings.Path)
 		return nil
 	}
 	if !yes {
-		c.printf("This would be added to %s:\n\n%s\n", settings.Path, display.Text([]byte(change.Entries)))
-		if err := c.askToAgree("Add it?"); err != nil {
+		c.Printf("This would be added to %s:\n\n%s\n", settings.Path, display.Text([]byte(change.Entries)))
+		if err := askToAgree(c, "Add it?"); err != nil {
 			return err
 		}
 	}
@@ -81,40 +84,40 @@ func (c *cli) registerClaude(settings register.Settings, yes bool) error {
 		return err
 	}
 	if change.Disabled {
-		fmt.Fprintln(c.err, "starter: these settings say disableAllHooks, so no hook runs: take that out")
+		fmt.Fprintln(c.Err, "starter: these settings say disableAllHooks, so no hook runs: take that out")
 	}
-	c.printf("Done: sessions of Claude Code that you start from now on are listed by starter peers. To undo: starter register claude --remove\n")
+	c.Printf("Done: sessions of Claude Code that you start from now on are listed by starter peers. To undo: starter register claude --remove\n")
 	return nil
 }
 
-func (c *cli) unregisterClaude(settings register.Settings, yes bool) error {
+func unregisterClaude(c *factory.Factory, settings register.Settings, yes bool) error {
 	change, err := settings.Remove()
 	if err != nil {
 		return err
 	}
 	if change.None {
-		c.printf("%s has no hooks of ours.\n", settings.Path)
+		c.Printf("%s has no hooks of ours.\n", settings.Path)
 		return nil
 	}
 	if !yes {
-		if err := c.askToAgree("Take the hooks of starter register out of " + settings.Path + "?"); err != nil {
+		if err := askToAgree(c, "Take the hooks of starter register out of "+settings.Path+"?"); err != nil {
 			return err
 		}
 	}
 	if err := change.Make(); err != nil {
 		return err
 	}
-	c.printf("Done: sessions that run now can be reached until they end.\n")
+	c.Printf("Done: sessions that run now can be reached until they end.\n")
 	return nil
 }
 
 // askToAgree asks the person at the terminal. Anything but yes is an error, after which nothing is done.
-func (c *cli) askToAgree(question string) error {
-	if !c.interactive {
-		return usageErrorf("nothing was changed: nobody can be asked here, so agree by --yes")
+func askToAgree(c *factory.Factory, question string) error {
+	if !c.Interactive {
+		return usage.Errorf("nothing was changed: nobody can be asked here, so agree by --yes")
 	}
-	c.printf("%s [y/N] ", question)
-	line, _ := bufio.NewReader(c.in).ReadString('\n')
+	c.Printf("%s [y/N] ", question)
+	line, _ := bufio.NewReader(c.In).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
 		return nil
@@ -123,12 +126,12 @@ func (c *cli) askToAgree(question string) error {
 }
 
 // thisProgram returns a path of this program that stays: as the PATH has it, else its own.
-func (c *cli) thisProgram() (string, error) {
+func thisProgram(c *factory.Factory) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	if strings.HasPrefix(c.program, "go run") {
+	if strings.HasPrefix(c.Program, "go run") {
 		return "", errors.New("this program was built by `go run` and is gone afterwards: install it, with `go install ./starter`, and call that")
 	}
 	named, err := exec.LookPath(filepath.Base(self))
@@ -145,18 +148,18 @@ func (c *cli) thisProgram() (string, error) {
 
 // hookCommand is called by Claude Code, as register has it in the settings. It disturbs no session:
 // an obstacle is told to the person there.
-func (c *cli) hookCommand() *cobra.Command {
+func hookCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "hook claude", Short: "Take an event of a Claude Code session", Hidden: true,
 		Long:    "Is called by Claude Code with an event on standard input, as `starter register claude` has it in the settings.",
 		Example: "  starter hook claude < event.json",
-		Args:    exactArgs(1, "claude"),
+		Args:    usage.Args(1, "claude"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.began = true
-			if !c.isPersonsSession() {
+			c.Began = true
+			if !isPersonsSession(c) {
 				return nil
 			}
-			dirs, err := c.findRegistry()
+			dirs, err := findRegistry(c)
 			if err != nil {
 				return err
 			}
@@ -164,12 +167,12 @@ func (c *cli) hookCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			mail, err := register.Hook{Dirs: dirs, Owner: marker.OwnerOf(c.clientProcess()), Now: c.now(), Reader: readerCommand(program)}.Handle(cmd.Context(), c.in, c.out)
+			mail, err := register.Hook{Dirs: dirs, Owner: marker.OwnerOf(clientProcess(c)), Now: c.Now(), Reader: readerCommand(program)}.Handle(cmd.Context(), c.In, c.Out)
 			if err != nil || mail == nil {
 				return err
 			}
-			fmt.Fprintln(c.err, mail)
-			return &childError{code: wakeCode}
+			fmt.Fprintln(c.Err, mail)
+			return &exit.ChildError{Code: wakeCode}
 		},
 	}
 }
@@ -183,17 +186,17 @@ const wakeCode = 2
 
 // isPersonsSession reports whether a person has started the session of the hook: no run and no worker has, and no
 // program that uses Claude Code as a library.
-func (c *cli) isPersonsSession() bool {
-	if c.getenv(proc.RunVariable) != "" || c.supervised != nil && c.supervised() {
+func isPersonsSession(c *factory.Factory) bool {
+	if c.Getenv(proc.RunVariable) != "" || c.Supervised != nil && c.Supervised() {
 		return false
 	}
-	return !strings.HasPrefix(c.getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk")
+	return !strings.HasPrefix(c.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk")
 }
 
 // clientProcess returns the process of Claude Code: the one that it names, if that is above this one, else the
 // parent.
-func (c *cli) clientProcess() int {
-	named, err := strconv.Atoi(c.getenv("CLAUDE_PID"))
+func clientProcess(c *factory.Factory) int {
+	named, err := strconv.Atoi(c.Getenv("CLAUDE_PID"))
 	const generations = 8
 	for at, n := os.Getppid(), 0; err == nil && n < generations && process.Plausible(at); at, n = process.Parent(at), n+1 {
 		if at == named {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,11 +16,11 @@ func registering(t *testing.T, in string, interactive bool, environ []string, ar
 	t.Helper()
 	home = t.TempDir()
 	var o, e bytes.Buffer
-	c := newCLI(console{
-		args: append(args, "--runs-dir", filepath.Join(home, ".runs")), in: strings.NewReader(in), out: &o, err: &e, now: time.Now,
-		environ: append([]string{"HOME=" + home}, environ...), interactive: interactive,
+	c := newFactory(console.Console{
+		Args: append(args, "--runs-dir", filepath.Join(home, ".runs")), In: strings.NewReader(in), Out: &o, Err: &e, Now: time.Now,
+		Environ: append([]string{"HOME=" + home}, environ...), Interactive: interactive,
 	})
-	code = c.run(t.Context())
+	code = c.Run(t.Context())
 	return code, o.String(), e.String(), home
 }
 
@@ -32,13 +34,13 @@ func TestNothingIsRegisteredWithoutConsent(t *testing.T) {
 		says        string
 		written     bool
 	}{
-		"a script":                   {"y\n", false, nil, nil, exitUsage, "--yes", false},
-		"a person who says no":       {"n\n", true, nil, nil, exitFailed, "nothing was changed", false},
-		"a person who says nothing":  {"", true, nil, nil, exitFailed, "nothing was changed", false},
-		"a person who presses enter": {"\n", true, nil, nil, exitFailed, "nothing was changed", false},
-		"a person who agrees":        {"y\n", true, nil, nil, exitDone, "Done", true},
-		"a script that agrees":       {"", false, nil, []string{"--yes"}, exitDone, "Done", true},
-		"an agent of a run":          {"", false, []string{"RATCHET_RUN_ID=r-1"}, []string{"--yes"}, exitFailed, "a run's own programs", false},
+		"a script":                   {"y\n", false, nil, nil, exit.Usage, "--yes", false},
+		"a person who says no":       {"n\n", true, nil, nil, exit.Failed, "nothing was changed", false},
+		"a person who says nothing":  {"", true, nil, nil, exit.Failed, "nothing was changed", false},
+		"a person who presses enter": {"\n", true, nil, nil, exit.Failed, "nothing was changed", false},
+		"a person who agrees":        {"y\n", true, nil, nil, exit.Done, "Done", true},
+		"a script that agrees":       {"", false, nil, []string{"--yes"}, exit.Done, "Done", true},
+		"an agent of a run":          {"", false, []string{"RATCHET_RUN_ID=r-1"}, []string{"--yes"}, exit.Failed, "a run's own programs", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, said, home := registering(t, tt.in, tt.interactive, tt.environ, append([]string{"register", "claude"}, tt.args...)...)
@@ -49,7 +51,7 @@ func TestNothingIsRegisteredWithoutConsent(t *testing.T) {
 		})
 	}
 	for _, args := range [][]string{{"register"}, {"register", "codex"}, {"register", "claude", "pi"}} {
-		if code, _, said, _ := registering(t, "", true, nil, args...); code != exitUsage || !strings.Contains(said, "claude") {
+		if code, _, said, _ := registering(t, "", true, nil, args...); code != exit.Usage || !strings.Contains(said, "claude") {
 			t.Errorf("%v: exit %d, %s", args, code, said)
 		}
 	}
@@ -73,7 +75,7 @@ func TestTheHookIsForPersonsSessions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, out, said, home := registering(t, start, false, tt.environ, "hook", "claude")
 			_, err := os.Stat(filepath.Join(home, ".pi"))
-			if code != exitDone || said != "" || (err == nil) != tt.registered || (out != "") != tt.registered {
+			if code != exit.Done || said != "" || (err == nil) != tt.registered || (out != "") != tt.registered {
 				t.Errorf("exit %d, %s%s, registered: %v", code, out, said, err == nil)
 			}
 		})

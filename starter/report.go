@@ -17,12 +17,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) reportCommand() *cobra.Command {
+func reportCommand(c *factory.Factory) *cobra.Command {
 	var since string
 	cmd := &cobra.Command{
 		Use:   "report",
@@ -34,13 +36,13 @@ are patches that a person refused. A run is merged when a branch of yours has it
 commits, whoever has merged them. The row of a provider has the runs whose
 developer it was, and what it used in any phase.`,
 		Example: "  starter report\n  starter report --since 30d --json | jq .total",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+		Args:    usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
 			span, err := parseSpan(since)
 			if err != nil {
-				return usageErrorf("--since: %w", err)
+				return usage.Errorf("--since: %w", err)
 			}
-			return c.reportRuns(ctx, c.now().Add(-span))
+			return reportRuns(ctx, c, c.Now().Add(-span))
 		}),
 	}
 	cmd.Flags().StringVar(&since, "since", "7d", "`span` of time, such as 36h, 7d or 4w")
@@ -61,12 +63,12 @@ func parseSpan(text string) (time.Duration, error) {
 	return span, nil
 }
 
-func (c *cli) reportRuns(ctx context.Context, since time.Time) error {
-	records, err := c.readRecords()
+func reportRuns(ctx context.Context, c *factory.Factory, since time.Time) error {
+	records, err := readRecords(c)
 	if err != nil {
 		return err
 	}
-	landed := c.findLanded(ctx, records)
+	landed := findLanded(ctx, c, records)
 	var stories []report.Story
 	for _, r := range records {
 		stories = append(stories, report.Story{Events: r.events, Merged: landed[r.in.Repository.Path].Runs[r.in.RunID]})
@@ -75,10 +77,10 @@ func (c *cli) reportRuns(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(out)
+	if c.JSON {
+		return c.PrintJSON(out)
 	}
-	c.printReport(out)
+	printReport(c, out)
 	return nil
 }
 
@@ -101,8 +103,8 @@ func (r recordOf) endEvent() *run.Event {
 }
 
 // recordedRuns returns the runs that have a record on this host.
-func (c *cli) recordedRuns() (ids []run.ID, err error) {
-	entries, err := os.ReadDir(filepath.Join(c.runsDir, "workflows"))
+func recordedRuns(c *factory.Factory) (ids []run.ID, err error) {
+	entries, err := os.ReadDir(filepath.Join(c.RunsDir, "workflows"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -115,8 +117,8 @@ func (c *cli) recordedRuns() (ids []run.ID, err error) {
 }
 
 // recordedFacts reads the facts that the record of a run has beside its events.
-func (c *cli) recordedFacts(id run.ID) (rundir.Facts, error) {
-	dir, err := c.openRecord(id)
+func recordedFacts(c *factory.Factory, id run.ID) (rundir.Facts, error) {
+	dir, err := c.OpenRecord(id)
 	if err != nil {
 		return rundir.Facts{}, err
 	}
@@ -124,26 +126,26 @@ func (c *cli) recordedFacts(id run.ID) (rundir.Facts, error) {
 }
 
 // readRecords returns the records of this host. It names those that cannot be read, and leaves them out.
-func (c *cli) readRecords() (list []recordOf, err error) {
-	ids, err := c.recordedRuns()
+func readRecords(c *factory.Factory) (list []recordOf, err error) {
+	ids, err := recordedRuns(c)
 	for _, id := range ids {
-		events, err := c.recordedEvents(id)
+		events, err := c.RecordedEvents(id)
 		if err == nil && len(events) == 0 {
 			continue
 		}
 		if err != nil {
-			fmt.Fprintf(c.err, "starter: the record of run %s is left out: %s\n", id, display.Line(err.Error()))
+			fmt.Fprintf(c.Err, "starter: the record of run %s is left out: %s\n", id, display.Line(err.Error()))
 			continue
 		}
 		if created, ok := events[0].Payload.(run.RunCreated); ok && created.RunID == id {
-			list = append(list, recordOf{filepath.Join(c.runsDir, "workflows", string(id)), created.Input, created.Branch, events})
+			list = append(list, recordOf{filepath.Join(c.RunsDir, "workflows", string(id)), created.Input, created.Branch, events})
 		}
 	}
 	return list, err
 }
 
 // findLanded looks into the repositories of the records.
-func (c *cli) findLanded(ctx context.Context, records []recordOf) map[string]merge.Landed {
+func findLanded(ctx context.Context, c *factory.Factory, records []recordOf) map[string]merge.Landed {
 	branches := map[string][]string{}
 	for _, r := range records {
 		branches[r.in.Repository.Path] = append(branches[r.in.Repository.Path], r.branch)
@@ -162,16 +164,16 @@ func landedBeside(ctx context.Context, branches map[string][]string) map[string]
 	return landed
 }
 
-func (c *cli) printReport(r report.Report) {
+func printReport(c *factory.Factory, r report.Report) {
 	if r.Total.Runs == 0 {
-		c.printf("No run since %s.\n", r.Since.Local().Format(time.DateTime))
+		c.Printf("No run since %s.\n", r.Since.Local().Format(time.DateTime))
 		return
 	}
 	rows := r.Repositories
 	if len(rows) > 1 {
 		rows = append(rows, report.Row{Name: "all", Figures: r.Total})
 	}
-	c.printf("%s\n%s", c.drawFigures("repository", rows), c.drawFigures("provider", r.Providers))
+	c.Printf("%s\n%s", drawFigures(c, "repository", rows), drawFigures(c, "provider", r.Providers))
 }
 
 // leastName is the least width of a name in a table of figures. On a screen that has no room for it the figures stand
@@ -179,14 +181,14 @@ func (c *cli) printReport(r report.Report) {
 const leastName = 12
 
 // drawFigures draws the figures of repositories or providers.
-func (c *cli) drawFigures(first string, rows []report.Row) string {
-	s := c.style()
+func drawFigures(c *factory.Factory, first string, rows []report.Row) string {
+	s := c.Style()
 	table := [][]string{{first, "runs", "done", "sent back", "fixes", "first try", "merged", "tokens", "cost", "cost/merged"}}
 	for _, row := range rows {
 		table = append(table, figuresRow(story.OneLine(row.Name, 200), row.Figures))
 	}
 	room := mostName
-	if columns := c.columns(); columns > 0 {
+	if columns := c.Columns(); columns > 0 {
 		figures := 0
 		for line := range strings.Lines(terminal.Table(withoutName(table))) {
 			figures = max(figures, terminal.Width(strings.TrimRight(line, "\n")))
@@ -194,7 +196,7 @@ func (c *cli) drawFigures(first string, rows []report.Row) string {
 		room = min(room, columns-1-2-figures)
 	}
 	if room < leastName {
-		return c.tellFigures(rows)
+		return tellFigures(c, rows)
 	}
 	for i := range table {
 		table[i][0] = endOf(table[i][0], room)
@@ -213,7 +215,7 @@ func withoutName(table [][]string) (figures [][]string) {
 }
 
 // tellFigures tells the figures of each row as a sentence below its name.
-func (c *cli) tellFigures(rows []report.Row) string {
+func tellFigures(c *factory.Factory, rows []report.Row) string {
 	var b strings.Builder
 	for _, row := range rows {
 		cells := figuresRow("", row.Figures)
@@ -227,9 +229,9 @@ func (c *cli) tellFigures(rows []report.Row) string {
 		if row.MicrosPerMerged > 0 {
 			facts = append(facts, cells[9]+" for each merged")
 		}
-		b.WriteString(endOf(story.OneLine(row.Name, 200), c.columns()-1) + "\n")
-		for _, line := range foldList(facts, c.columns()-3) {
-			b.WriteString("  " + c.style().Dim(line) + "\n")
+		b.WriteString(endOf(story.OneLine(row.Name, 200), c.Columns()-1) + "\n")
+		for _, line := range foldList(facts, c.Columns()-3) {
+			b.WriteString("  " + c.Style().Dim(line) + "\n")
 		}
 	}
 	return b.String()

@@ -9,19 +9,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // The variables of `starter env` name an engine of another directory: its records are those that every command means.
 func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
 	c, said := localCLI(t, engine.File{}, false)
-	runsDir := c.runsDir
-	c.environ = []string{"HOME=" + t.TempDir()} // the default is another directory
+	runsDir := c.RunsDir
+	c.Environ = []string{"HOME=" + t.TempDir()} // the default is another directory
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	t.Setenv(keyVariable, filepath.Join(runsDir, engine.KeyFile))
 	must(t, os.MkdirAll(filepath.Join(runsDir, "workflows", "0298-a"), 0o700))
 	must(t, rundir.KeepName(runsDir, "shop#4", "0298-a"))
-	c.args = []string{"resume", "shop#4"}
-	if code := c.run(t.Context()); code != exitFailed || !strings.Contains(said.String(), "no events") {
+	c.Args = []string{"resume", "shop#4"}
+	if code := c.Run(t.Context()); code != exit.Failed || !strings.Contains(said.String(), "no events") {
 		t.Errorf("code %d, said %q", code, said)
 	}
 }
@@ -29,11 +30,11 @@ func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
 // A hint names the runs directory as the command line does.
 func TestAResumeKeepsTheNameOfItsRunsDirectory(t *testing.T) {
 	c, _ := localCLI(t, engine.File{}, false)
-	path, before := filepath.Join(c.runsDir, "workflows", "0298-a"), c.runsDir
+	path, before := filepath.Join(c.RunsDir, "workflows", "0298-a"), c.RunsDir
 	must(t, os.MkdirAll(path, 0o700))
-	t.Chdir(filepath.Dir(c.runsDir))
-	if _, err := c.rebuildSnapshot(t.Context(), path, false); err == nil || c.runsDir != before {
-		t.Errorf("%v, the runs directory is %s", err, c.runsDir)
+	t.Chdir(filepath.Dir(c.RunsDir))
+	if _, err := rebuildSnapshot(t.Context(), c, path, false); err == nil || c.RunsDir != before {
+		t.Errorf("%v, the runs directory is %s", err, c.RunsDir)
 	}
 }
 
@@ -46,12 +47,12 @@ func TestARecordIsFoundByWhatNamesItsRun(t *testing.T) {
 	for id, name := range map[run.ID]run.Name{
 		"0198c5e2-a": "shop#3", "0198c5e2-b": "slug#3", "0299-a": "slug#12", "0299-b": "", "run-7": "", "77": "slug#5", "5": "",
 	} {
-		must(t, os.MkdirAll(filepath.Join(c.runsDir, "workflows", string(id)), 0o700))
+		must(t, os.MkdirAll(filepath.Join(c.RunsDir, "workflows", string(id)), 0o700))
 		if name != "" {
-			must(t, rundir.KeepName(c.runsDir, name, id))
+			must(t, rundir.KeepName(c.RunsDir, name, id))
 		}
 	}
-	must(t, rundir.KeepName(c.runsDir, "lost#12", "0399-a")) // its record was cleaned away
+	must(t, rundir.KeepName(c.RunsDir, "lost#12", "0399-a")) // its record was cleaned away
 	must(t, os.Mkdir(filepath.Join(elsewhere, "0299"), 0o700))
 	for _, tt := range []struct{ in, word, want, refused string }{
 		{"", "slug#3", "0198c5e2-b", ""},
@@ -79,10 +80,10 @@ func TestARecordIsFoundByWhatNamesItsRun(t *testing.T) {
 			tt.in = t.TempDir()
 		}
 		t.Chdir(tt.in)
-		got, err := c.recordPath(t.Context(), tt.word)
+		got, err := recordPath(t.Context(), c, tt.word)
 		want := tt.word
 		if tt.want != "" {
-			want = filepath.Join(c.runsDir, "workflows", tt.want)
+			want = filepath.Join(c.RunsDir, "workflows", tt.want)
 		}
 		switch {
 		case tt.refused == "" && (err != nil || got != want):

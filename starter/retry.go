@@ -16,6 +16,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // retryFlags are what `retry` changes of the run before. The other settings stay.
@@ -32,7 +34,7 @@ type retryFlags struct {
 	given            func(string) bool
 }
 
-func (c *cli) retryCommand() *cobra.Command {
+func retryCommand(c *factory.Factory) *cobra.Command {
 	var f retryFlags
 	cmd := &cobra.Command{
 		Use:   "retry RUN",
@@ -48,7 +50,7 @@ now conflicts with the run's commits. The prompts carry the patch of the run bef
 to be done again there, and a merge brings the commits of the new run alone.`,
 		Example: "  starter retry slug#12 --onto main\n  starter retry slug#12 --max-fix 6 --provider codex\n  starter retry 12 --from-base --note 'leave the public API alone'",
 	}
-	flags := c.goOnFlags(cmd, &f)
+	flags := goOnFlags(c, cmd, &f)
 	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, instead of those of the run before")
 	flags.BoolVar(&f.fromBase, "from-base", false, "begin where the run before began, without its commits")
 	flags.StringVar(&f.onto, "onto", "", "`branch` or commit to begin at, with the patch of the run before as context")
@@ -57,7 +59,7 @@ to be done again there, and a merge brings the commits of the new run alone.`,
 	return cmd
 }
 
-func (c *cli) continueCommand() *cobra.Command {
+func continueCommand(c *factory.Factory) *cobra.Command {
 	f := retryFlags{unfinished: true}
 	cmd := &cobra.Command{
 		Use:   "continue RUN",
@@ -67,12 +69,12 @@ settings: from its last commit, with all that was said in it, and with fixes and
 budgets anew. Its branch has the default name.`,
 		Example: "  starter continue slug#12\n  starter continue 12 --max-fix 6",
 	}
-	c.goOnFlags(cmd, &f)
+	goOnFlags(c, cmd, &f)
 	return cmd
 }
 
 // goOnFlags adds what both commands have.
-func (c *cli) goOnFlags(cmd *cobra.Command, f *retryFlags) *pflag.FlagSet {
+func goOnFlags(c *factory.Factory, cmd *cobra.Command, f *retryFlags) *pflag.FlagSet {
 	flags := cmd.Flags()
 	flags.StringVar(&f.note, "note", "", "`text` that the prompts carry, too")
 	flags.IntVar(&f.maxFix, "max-fix", 0, "most fixes that are tried unasked; default: as before")
@@ -82,30 +84,30 @@ func (c *cli) goOnFlags(cmd *cobra.Command, f *retryFlags) *pflag.FlagSet {
 	flags.DurationVar(&f.limits.Check, "check-timeout", 0, "limit of each check; default: as before")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	f.given = flags.Changed
-	cmd.Args, cmd.ValidArgsFunction = exactArgs(1, wantsRun), c.completeRun()
-	cmd.RunE = c.onRun(func(ctx context.Context, r found, _ []string) error { return c.retryRun(ctx, r, *f) })
+	cmd.Args, cmd.ValidArgsFunction = usage.Args(1, usage.WantsRun), completeRun(c)
+	cmd.RunE = onRun(c, func(ctx context.Context, r found, _ []string) error { return retryRun(ctx, c, r, *f) })
 	return flags
 }
 
-func (c *cli) retryRun(ctx context.Context, r found, f retryFlags) error {
-	in, err := c.retryInput(ctx, r, f)
+func retryRun(ctx context.Context, c *factory.Factory, r found, f retryFlags) error {
+	in, err := retryInput(ctx, c, r, f)
 	if err != nil {
 		return err
 	}
-	if err := c.checkSandbox(in.Sandbox, false); err != nil {
+	if err := checkSandbox(c, in.Sandbox, false); err != nil {
 		return err
 	}
-	if err := c.probeProviders(ctx, r.Client, &in); err != nil {
+	if err := probeProviders(ctx, c, r.Client, &in); err != nil {
 		return err
 	}
-	if err := c.beginRun(ctx, r.Client, &in, ""); err != nil {
+	if err := beginRun(ctx, c, r.Client, &in, ""); err != nil {
 		return err
 	}
-	return c.followStarted(ctx, found{r.Client, in.RunID, in.Name}, f.detach)
+	return followStarted(ctx, c, found{r.Client, in.RunID, in.Name}, f.detach)
 }
 
 // retryInput returns the input of the run that continues r.
-func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Input, err error) {
+func retryInput(ctx context.Context, c *factory.Factory, r found, f retryFlags) (in run.Input, err error) {
 	events, err := r.Events(ctx, r.id, "")
 	if err != nil {
 		return in, err
@@ -116,15 +118,15 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	}
 	switch status := s.State.Status; {
 	case !status.Terminal():
-		if err := c.endedOutside(ctx, r); err != nil {
+		if err := endedOutside(ctx, c, r); err != nil {
 			return in, err
 		}
-		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.shownName(), status, c.hintCommand("cancel %s", r.shownName()))
+		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.shownName(), status, c.Hint("cancel %s", r.shownName()))
 	case f.unfinished && status == run.Completed:
-		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.shownName(), c.hintCommand("retry %s", r.shownName()))
+		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.shownName(), c.Hint("retry %s", r.shownName()))
 	}
 	if f.onto != "" {
-		if in, err = c.goOnOnto(ctx, r, s, f); err != nil {
+		if in, err = goOnOnto(ctx, c, r, s, f); err != nil {
 			return in, err
 		}
 	} else {
@@ -143,7 +145,7 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 		return in, err
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(c.err, "starter: left out: %s, which %s does not take from the run before\n", strings.Join(left, ", "), display.OneLine(f.provider, 60))
+		fmt.Fprintf(c.Err, "starter: left out: %s, which %s does not take from the run before\n", strings.Join(left, ", "), display.OneLine(f.provider, 60))
 	}
 	if err := checkRepository(r, in.Repository.Path); err != nil {
 		return in, err
@@ -153,14 +155,14 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	}
 	in.Naming.Branch = in.RunID.Branch() // until it has its number
 	if err := in.Validate(); err != nil {
-		return in, &usageError{err}
+		return in, &usage.Error{Err: err}
 	}
 	return in, nil
 }
 
 // goOnOnto returns the input of a run that begins at another branch, with the patch of the run before among what its
 // prompts carry.
-func (c *cli) goOnOnto(ctx context.Context, r found, s *run.Snapshot, f retryFlags) (in run.Input, err error) {
+func goOnOnto(ctx context.Context, c *factory.Factory, r found, s *run.Snapshot, f retryFlags) (in run.Input, err error) {
 	if err := checkRepository(r, s.Input.Repository.Path); err != nil {
 		return in, err
 	}
@@ -168,7 +170,7 @@ func (c *cli) goOnOnto(ctx context.Context, r found, s *run.Snapshot, f retryFla
 	if err != nil {
 		return in, fmt.Errorf("--onto %s: %w", display.Line(f.onto), err)
 	}
-	patch, err := c.diffOf(ctx, r, diffFlags{branch: true, raw: true})
+	patch, err := diffOf(ctx, c, r, diffFlags{branch: true, raw: true})
 	if err != nil {
 		return in, err
 	}
@@ -196,7 +198,7 @@ func ontoText(diff string) string {
 func (f retryFlags) changeInput(in *run.Input) (left []string, err error) {
 	negative := f.maxFix < 0 || f.maxTokens < 0 || !(f.maxCost >= 0) || f.limits.Provider < 0 || f.limits.Check < 0
 	if negative {
-		return nil, usageErrorf("a limit is negative, or no number")
+		return nil, usage.Errorf("a limit is negative, or no number")
 	}
 	origins := map[string]run.Origin{}
 	for name, origin := range in.Origins {
@@ -218,7 +220,7 @@ func (f retryFlags) changeInput(in *run.Input) (left []string, err error) {
 	set("check-timeout", func() { in.Timeouts.Check = f.limits.Check })
 	set("approve", func() { err = in.Policy.UnmarshalText([]byte(f.policy)) })
 	if err != nil {
-		return nil, usageErrorf("--approve: %w: want always, risky or never", err)
+		return nil, usage.Errorf("--approve: %w: want always, risky or never", err)
 	}
 	set("provider", func() { left, err = f.changeProvider(in, origins) })
 	in.Origins = origins
@@ -239,7 +241,7 @@ func (f retryFlags) changeProvider(in *run.Input, origins map[string]run.Origin)
 	in.Providers.Evaluator, in.Candidates = before.Evaluator, 0
 	if judge, err := catalog.Parse(before.Evaluator); err == nil && judge.Named() { // its program is looked for where it was
 		if spec.Relative() && before.Dir != in.Providers.Dir {
-			return nil, usageErrorf("--provider %s: the evaluator's program is looked for in %s: name this one by its absolute path", f.provider, before.Dir)
+			return nil, usage.Errorf("--provider %s: the evaluator's program is looked for in %s: name this one by its absolute path", f.provider, before.Dir)
 		}
 		in.Providers.Dir = before.Dir
 	}

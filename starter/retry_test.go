@@ -11,6 +11,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // testRetry goes on from a run that has failed: with its commit, with what was said in it, and with other limits.
@@ -41,7 +43,7 @@ func testRetry(b bench) {
 		if b.status(next).Status == run.AwaitingApproval {
 			b.starter("approve", next, "--by", "lee")
 		}
-		if b.starter("watch", next).code != exitApproval {
+		if b.starter("watch", next).code != exit.Approval {
 			break
 		}
 	}
@@ -62,7 +64,7 @@ func testRetry(b bench) {
 	testFromBase(b, id, next)
 	b.expect(0, "merge", next)
 	approved := gitIn(b.T, b.repo, "log", "--format=%(trailers:key=Approved-by,valueonly,separator=%x2C) %(trailers:key=Ratchet-Run,valueonly,separator=%x2C)")
-	user := " (user " + newCLI(console{}).userName() + ") "
+	user := " (user " + newFactory(console.Console{}).UserName() + ") "
 	if !strings.Contains(approved, "kim"+user+id) || !strings.Contains(approved, "lee"+user+next) {
 		b.Errorf("the log has\n%s", approved)
 	}
@@ -102,9 +104,9 @@ func TestAnAgentsRunKeepsNothingForOthers(t *testing.T) {
 		id := started.RunID
 		for _, next := range []string{"continue", "retry", ""} {
 			b.await(id, run.AwaitingApproval)
-			c := newCLI(console{out: io.Discard, err: io.Discard, environ: h.environ(), now: time.Now})
-			c.runsDir = h.runsDir
-			rebuilt, err := c.rebuildSnapshot(t.Context(), filepath.Join(h.runsDir, "workflows", id), true)
+			c := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: h.environ(), Now: time.Now})
+			c.RunsDir = h.runsDir
+			rebuilt, err := rebuildSnapshot(t.Context(), c, filepath.Join(h.runsDir, "workflows", id), true)
 			must(t, err)
 			if !b.input(id).CacheReadOnly || !rebuilt.Input.CacheReadOnly {
 				t.Errorf("%s: run %s keeps what its checks build; rebuilt, it does: %v", name, id, !rebuilt.Input.CacheReadOnly)

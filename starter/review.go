@@ -11,11 +11,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) reviewCommand() *cobra.Command {
+func reviewCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "review [RUN]",
 		Short: "Walk through everything that waits for you",
@@ -23,28 +26,28 @@ func (c *cli) reviewCommand() *cobra.Command {
 decision or the answer. q at a question leaves that run waiting and goes to the
 next. With a RUN it is about that run alone. It needs a terminal.`,
 		Example:           "  starter review\n  starter review slug#14",
-		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.handleWith(func(ctx context.Context, args []string) error {
-			if !c.interactive || c.json {
-				return usageErrorf("review asks at a terminal: elsewhere see `%s`, and decide by approve, reject and answer", c.hintCommand("list"))
+		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
+		ValidArgsFunction: completeRun(c),
+		RunE: c.Handle(func(ctx context.Context, args []string) error {
+			if !c.Interactive || c.JSON {
+				return usage.Errorf("review asks at a terminal: elsewhere see `%s`, and decide by approve, reject and answer", c.Hint("list"))
 			}
-			client, closeClient, err := c.dialEngine(ctx)
+			client, closeClient, err := c.Dial(ctx)
 			if err != nil {
 				return err
 			}
 			defer closeClient()
-			rows, err := c.waitingRows(ctx, client, args)
+			rows, err := waitingRows(ctx, c, client, args)
 			if err != nil {
 				return err
 			}
-			return c.reviewAll(ctx, client, rows)
+			return reviewAll(ctx, c, client, rows)
 		}),
 	}
 }
 
 // waitingRows returns the runs that wait, the longest wait first, or the named run.
-func (c *cli) waitingRows(ctx context.Context, client *runs.Client, args []string) ([]board.Row, error) {
+func waitingRows(ctx context.Context, c *factory.Factory, client *runs.Client, args []string) ([]board.Row, error) {
 	if len(args) > 0 {
 		id, err := client.Find(ctx, args[0])
 		if err != nil {
@@ -64,14 +67,14 @@ func (c *cli) waitingRows(ctx context.Context, client *runs.Client, args []strin
 }
 
 // reviewAll asks about each row. A run whose wait is over by then is passed over.
-func (c *cli) reviewAll(ctx context.Context, client *runs.Client, rows []board.Row) error {
-	screen := c.screenOn(c.out)
+func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, rows []board.Row) error {
+	screen := c.ScreenOn(c.Out)
 	left := 0
 	for i, row := range rows {
 		r := found{Client: client, id: row.ID, name: row.Name}
 		screen.Line("")
 		screen.Wrapped(waitTitle(screen.Style, row) + screen.Dim(waitCount(i, len(rows))))
-		f := c.newFollowerOn(screen, r)
+		f := newFollowerOn(c, screen, r)
 		p, err := f.Pending(ctx, r.id)
 		if err != nil {
 			return err
@@ -84,8 +87,8 @@ func (c *cli) reviewAll(ctx context.Context, client *runs.Client, rows []board.R
 		f.shown = pendingID(p)
 		err = f.settleWait(ctx)
 		switch {
-		case errors.Is(err, errUnanswered) && c.typedLines(screen).Ended():
-			return &statusError{p.Status}
+		case errors.Is(err, errUnanswered) && c.TypedLines(screen).Ended():
+			return &exit.StatusError{Status: p.Status}
 		case err != nil && !errors.Is(err, errUnanswered) && !errors.Is(err, errSettled):
 			return err
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // runFlags holds the flags of `run`.
@@ -65,7 +67,7 @@ const runExample = `  # any program can be the provider: it gets the request as 
   id=$(starter run 'Update the licence headers' --provider 'command:./agent.py' --approve risky --detach)
   starter watch $id`
 
-func (c *cli) runCommand() *cobra.Command {
+func runCommand(c *factory.Factory) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [GOAL] --provider SPEC",
@@ -80,13 +82,13 @@ following, never the run.
 What no flag says is taken from your own file, then from .ratchet.toml in the
 repository's last commit (` + "`starter init`" + ` writes one), then from the defaults.`,
 		Example: runExample,
-		Args:    argsBetween(0, 1, "the goal as one argument, in quotes"),
+		Args:    usage.ArgsBetween(0, 1, "the goal as one argument, in quotes"),
 	}
 	f.registerFlags(cmd.Flags())
-	c.addVerbose(cmd)
-	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
+	addVerbose(c, cmd)
+	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
 		f.takeGoal(cmd.Flags(), args)
-		return c.startRun(ctx, cmd.Flags(), &f)
+		return startRun(ctx, c, cmd.Flags(), &f)
 	})
 	return cmd
 }
@@ -136,10 +138,10 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 
 // startRun starts the run of the flags, which the files of the user and of the repository complete. The
 // fields of f are the values of the flag set.
-func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) error {
-	drafts := c.draftsGoal(*f)
+func startRun(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *runFlags) error {
+	drafts := draftsGoal(c, *f)
 	if !drafts {
-		if err := c.readGoalOf(f); err != nil {
+		if err := readGoalOf(c, f); err != nil {
 			return err
 		}
 	}
@@ -147,15 +149,15 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 	if err != nil {
 		return err
 	}
-	if f.origins, err = c.configure(ctx, flags, src, f.base); err != nil {
+	if f.origins, err = configure(ctx, c, flags, src, f.base); err != nil {
 		return err
 	}
 	f.limitGiven = flags.Changed("timeout")
 	f.hurry()
 	if drafts {
-		return c.startDrafted(ctx, *f, src)
+		return startDrafted(ctx, c, *f, src)
 	}
-	return c.startFrom(ctx, *f, src, func() {})
+	return startFrom(ctx, c, *f, src, func() {})
 }
 
 // hurry applies --quick. A planner that is named stays.
@@ -171,25 +173,25 @@ func (f *runFlags) hurry() {
 
 // startDrafted starts a run whose goal the person writes in the editor. It refuses before the editor opens what it can,
 // and keeps the goal if the run does not start. The run starts from the source whatever is committed meanwhile.
-func (c *cli) startDrafted(ctx context.Context, f runFlags, src workspace.Source) error {
-	if err := c.checkBeforeGoal(ctx, f); err != nil {
+func startDrafted(ctx context.Context, c *factory.Factory, f runFlags, src workspace.Source) error {
+	if err := checkBeforeGoal(ctx, c, f); err != nil {
 		return err
 	}
-	goal, err := c.draftGoal(&f)
+	goal, err := draftGoal(c, &f)
 	if err != nil {
 		return err
 	}
 	begun := false
-	err = c.startFrom(ctx, f, src, func() { begun = true; goal.Remove() })
+	err = startFrom(ctx, c, f, src, func() { begun = true; goal.Remove() })
 	if !begun {
-		c.tellKeptGoal(goal)
+		tellKeptGoal(c, goal)
 	}
 	return err
 }
 
 // checkBeforeGoal refuses flags with which no run starts, whatever its goal is: for their words, their providers, or the
 // engine.
-func (c *cli) checkBeforeGoal(ctx context.Context, f runFlags) error {
+func checkBeforeGoal(ctx context.Context, c *factory.Factory, f runFlags) error {
 	var in run.Input
 	if err := f.readWords(&in); err != nil {
 		return err
@@ -201,19 +203,19 @@ func (c *cli) checkBeforeGoal(ctx context.Context, f runFlags) error {
 	if in.Providers, err = checkProviders(specs, rivals); err != nil {
 		return err
 	}
-	_, closeClient, err := c.dialFor(ctx, in.Providers, f.sandbox)
+	_, closeClient, err := dialFor(ctx, c, in.Providers, f.sandbox)
 	if err != nil {
 		return err
 	}
 	closeClient()
-	return c.checkSandbox(in.Sandbox, false) // startFrom remembers a flag
+	return checkSandbox(c, in.Sandbox, false) // startFrom remembers a flag
 }
 
 // dialFor reaches the engine for a run. Where there is none it says first which provider is missing.
-func (c *cli) dialFor(ctx context.Context, p run.Providers, sandbox string) (*runs.Client, func(), error) {
-	client, closeClient, err := c.dialEngine(ctx)
-	if err != nil && c.startIfAway(ctx, err, sandbox) == nil {
-		client, closeClient, err = c.dialEngine(ctx)
+func dialFor(ctx context.Context, c *factory.Factory, p run.Providers, sandbox string) (*runs.Client, func(), error) {
+	client, closeClient, err := c.Dial(ctx)
+	if err != nil && startIfAway(ctx, c, err, sandbox) == nil {
+		client, closeClient, err = c.Dial(ctx)
 	}
 	if err != nil {
 		return nil, nil, cmp.Or(missingHere(err, p), err)
@@ -222,71 +224,71 @@ func (c *cli) dialFor(ctx context.Context, p run.Providers, sandbox string) (*ru
 }
 
 // startFrom starts the run of the flags, whose goal is read, and follows it. It calls begun once the run has started.
-func (c *cli) startFrom(ctx context.Context, f runFlags, src workspace.Source, begun func()) error {
-	in, err := c.inputFrom(ctx, f, src)
+func startFrom(ctx context.Context, c *factory.Factory, f runFlags, src workspace.Source, begun func()) error {
+	in, err := inputFrom(ctx, c, f, src)
 	if err != nil {
 		return err
 	}
-	if dir, err := c.openRecord(in.RunID); err == nil {
+	if dir, err := c.OpenRecord(in.RunID); err == nil {
 		return fmt.Errorf("run %s has a record in %s: follow it with `%s`, resume it with `%s`, or start one under another --id",
-			in.RunID, dir.Path(), c.hintCommand("watch %s", in.RunID), c.hintCommand("resume %s", dir.Path()))
+			in.RunID, dir.Path(), c.Hint("watch %s", in.RunID), c.Hint("resume %s", dir.Path()))
 	}
-	client, closeClient, err := c.dialFor(ctx, in.Providers, f.sandbox)
+	client, closeClient, err := dialFor(ctx, c, in.Providers, f.sandbox)
 	if err != nil {
 		return err
 	}
 	defer closeClient()
-	if err := c.findTold(ctx, &in); err != nil {
+	if err := findTold(ctx, c, &in); err != nil {
 		return err
 	}
-	if err := c.checkSandbox(in.Sandbox, f.origins["sandbox"] == run.FromFlag); err != nil {
+	if err := checkSandbox(c, in.Sandbox, f.origins["sandbox"] == run.FromFlag); err != nil {
 		return err
 	}
-	if err := c.probeProviders(ctx, client, &in); err != nil {
+	if err := probeProviders(ctx, c, client, &in); err != nil {
 		return err
 	}
-	if err := c.beginRun(ctx, client, &in, f.branch); err != nil {
+	if err := beginRun(ctx, c, client, &in, f.branch); err != nil {
 		return err
 	}
 	begun()
-	return c.followStarted(ctx, found{client, in.RunID, in.Name}, f.detach)
+	return followStarted(ctx, c, found{client, in.RunID, in.Name}, f.detach)
 }
 
 // followStarted follows a run that has just been started. With detach it prints the run's id instead.
-func (c *cli) followStarted(ctx context.Context, r found, detach bool) error {
+func followStarted(ctx context.Context, c *factory.Factory, r found, detach bool) error {
 	if !detach {
-		c.tellPages(r)
-		return c.followRun(ctx, r)
+		tellPages(c, r)
+		return followRun(ctx, c, r)
 	}
 	if served, err := r.Served(ctx); err == nil && !served {
-		fmt.Fprintf(c.err, "starter: the run waits: %s\n", runs.ErrNoWorker)
+		fmt.Fprintf(c.Err, "starter: the run waits: %s\n", runs.ErrNoWorker)
 	}
-	if c.json {
-		return c.printJSON(struct {
+	if c.JSON {
+		return c.PrintJSON(struct {
 			RunID      run.ID   `json:"runId"`
 			Name       run.Name `json:"name,omitempty"`
 			WorkflowID string   `json:"workflowId"`
 			UI         string   `json:"ui,omitempty"`
-		}{r.id, r.name, r.id.WorkflowID(), c.webUI(r.id)})
+		}{r.id, r.name, r.id.WorkflowID(), webUI(c, r.id)})
 	}
-	if c.screen {
-		c.printf("%s  %s\n", c.style().Bold(r.shownName()), c.style().Dim(string(r.id)))
+	if c.Screen {
+		c.Printf("%s  %s\n", c.Style().Bold(r.shownName()), c.Style().Dim(string(r.id)))
 		return nil
 	}
-	c.printf("%s\n", r.id)
+	c.Printf("%s\n", r.id)
 	return nil
 }
 
 // webUI returns the address of the run's page in the Web UI. It is empty unless the engine was
 // found by an engine.json.
-func (c *cli) webUI(id run.ID) string {
-	page, _ := c.findWebUI(id)
+func webUI(c *factory.Factory, id run.ID) string {
+	page, _ := findWebUI(c, id)
 	return page
 }
 
 // findWebUI also returns the runs directory of the engine.
-func (c *cli) findWebUI(id run.ID) (page, runsDir string) {
-	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.runsDir})
+func findWebUI(c *factory.Factory, id run.ID) (page, runsDir string) {
+	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.RunsDir})
 	if err != nil || target.Source != temporalclient.EngineFile {
 		return "", ""
 	}
@@ -299,16 +301,16 @@ func (c *cli) findWebUI(id run.ID) (page, runsDir string) {
 
 // tellPages says where the run can be seen in a browser: on a terminal by the commands that open it, whose links are
 // long and open once.
-func (c *cli) tellPages(r found) {
-	page, _ := c.findWebUI(r.id)
+func tellPages(c *factory.Factory, r found) {
+	page, _ := findWebUI(c, r.id)
 	switch {
-	case page == "" || c.json:
-	case c.screen:
+	case page == "" || c.JSON:
+	case c.Screen:
 		name := shellquote.Join(r.shownName())
-		c.screenOn(c.out).Note("", fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.hintCommand("page %s", name), c.hintCommand("ui %s", name)))
-		c.printf("\n")
+		c.ScreenOn(c.Out).Note("", fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.Hint("page %s", name), c.Hint("ui %s", name)))
+		c.Printf("\n")
 	default:
-		c.printf("Web UI %s\n\n", display.Line(page))
+		c.Printf("Web UI %s\n\n", display.Line(page))
 	}
 }
 

@@ -7,44 +7,44 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
-
-func (c *console) settingsPath() string { return settings.Path(c.getenv) }
 
 // chooseSandbox returns the policy that a flag names, else the one that the user has decided on, else
 // run.SandboxRequired. It tells of a decision for off.
-func (c *cli) chooseSandbox(flag string) (policy run.Sandbox, err error) {
+func chooseSandbox(c *factory.Factory, flag string) (policy run.Sandbox, err error) {
 	if flag != "" {
 		if err := policy.UnmarshalText([]byte(flag)); err != nil {
-			return "", usageErrorf("--sandbox: %w: want required or off", err)
+			return "", usage.Errorf("--sandbox: %w: want required or off", err)
 		}
 		return policy, nil
 	}
-	s, err := settings.Read(c.settingsPath())
+	s, err := settings.Read(c.SettingsPath())
 	if err != nil {
 		return "", err
 	}
 	if s.Sandbox().Off() {
-		fmt.Fprintf(c.err, "starter: sandbox off, as %s says\n", c.settingsPath())
+		fmt.Fprintf(c.Err, "starter: sandbox off, as %s says\n", c.SettingsPath())
 	}
 	return s.Sandbox().WithDefault(), nil
 }
 
 // checkSandbox refuses a run that the worker beside the local engine would not execute, before anything
 // is paid for it. A person's first --sandbox off on a machine without a box is remembered.
-func (c *cli) checkSandbox(want run.Sandbox, flag bool) error {
-	local, ok := c.localEngine()
+func checkSandbox(c *factory.Factory, want run.Sandbox, flag bool) error {
+	local, ok := localEngine(c)
 	if !ok {
 		return nil
 	}
-	if want.Off() && flag && c.interactive && local.NoBox != "" {
-		if err := settings.RememberSandbox(c.settingsPath(), want); err != nil {
+	if want.Off() && flag && c.Interactive && local.NoBox != "" {
+		if err := settings.RememberSandbox(c.SettingsPath(), want); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.err, "starter: remembered in %s\n", c.settingsPath())
+		fmt.Fprintf(c.Err, "starter: remembered in %s\n", c.SettingsPath())
 	}
-	return sandboxFits(want, local, c.hintCommand("up"), c.hintCommand("run --sandbox off"))
+	return sandboxFits(want, local, c.Hint("up"), c.Hint("run --sandbox off"))
 }
 
 // sandboxFits returns nil if the worker of the engine takes runs with the policy. Up and off are the
@@ -64,8 +64,8 @@ func sandboxFits(want run.Sandbox, local engine.File, up, off string) error {
 
 // localEngine returns the file of the engine in use, if that is one of this machine and has a worker
 // beside it.
-func (c *cli) localEngine() (engine.File, bool) {
-	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.runsDir})
+func localEngine(c *factory.Factory) (engine.File, bool) {
+	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.RunsDir})
 	if err != nil || target.Source != temporalclient.EngineFile {
 		return engine.File{}, false
 	}

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 func TestARunThatTheWorkerWouldRefuseIsNotStarted(t *testing.T) {
@@ -40,7 +42,7 @@ func TestARunThatTheWorkerWouldRefuseIsNotStarted(t *testing.T) {
 }
 
 // localCLI is a command line beside an engine of this user.
-func localCLI(t *testing.T, f engine.File, interactive bool) (*cli, *bytes.Buffer) {
+func localCLI(t *testing.T, f engine.File, interactive bool) (*factory.Factory, *bytes.Buffer) {
 	t.Helper()
 	home, runsDir := t.TempDir(), t.TempDir()
 	f.Address, f.API = "127.0.0.1:1", "https://127.0.0.1:1"
@@ -49,8 +51,8 @@ func localCLI(t *testing.T, f engine.File, interactive bool) (*cli, *bytes.Buffe
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	c := newCLI(console{err: &said, out: &said, environ: []string{"HOME=" + home}, interactive: interactive})
-	c.runsDir = runsDir
+	c := newFactory(console.Console{Err: &said, Out: &said, Environ: []string{"HOME=" + home}, Interactive: interactive})
+	c.RunsDir = runsDir
 	return c, &said
 }
 
@@ -72,12 +74,12 @@ func TestOffIsRememberedOnlyForAPersonWithoutABox(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, said := localCLI(t, tt.local, tt.interactive)
-			_ = c.checkSandbox(tt.policy, tt.flag)
-			info, err := os.Stat(filepath.Join(c.getenv("HOME"), ".config", "ratchet", "config.toml"))
+			_ = checkSandbox(c, tt.policy, tt.flag)
+			info, err := os.Stat(filepath.Join(c.Getenv("HOME"), ".config", "ratchet", "config.toml"))
 			if (err == nil) != tt.remembered || err == nil && info.Mode().Perm() != 0o600 {
 				t.Errorf("remembered: %v; said %q", err, said)
 			}
-			policy, err := c.chooseSandbox("")
+			policy, err := chooseSandbox(c, "")
 			if err != nil || policy.Off() != tt.remembered {
 				t.Errorf("the next run is %q, %v", policy, err)
 			}
@@ -87,19 +89,19 @@ func TestOffIsRememberedOnlyForAPersonWithoutABox(t *testing.T) {
 
 func TestAFlagOverridesTheSettings(t *testing.T) {
 	c, said := localCLI(t, engine.File{Sandbox: "required"}, false)
-	path := c.settingsPath()
+	path := c.SettingsPath()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, path, "sandbox = \"off\"\n")
-	if p, err := c.chooseSandbox("required"); err != nil || p.Off() {
+	if p, err := chooseSandbox(c, "required"); err != nil || p.Off() {
 		t.Errorf("%q, %v", p, err)
 	}
-	if p, err := c.chooseSandbox(""); err != nil || !p.Off() || !strings.Contains(said.String(), path) {
+	if p, err := chooseSandbox(c, ""); err != nil || !p.Off() || !strings.Contains(said.String(), path) {
 		t.Errorf("%q, %v, said %q", p, err, said)
 	}
 	write(t, path, "sandbox = off\n")
-	if _, err := c.chooseSandbox(""); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := chooseSandbox(c, ""); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("of a broken file: %v", err)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 )
 
@@ -44,7 +46,7 @@ type scheduleFlags struct {
 	run                    runFlags
 }
 
-func (c *cli) scheduleCommand() *cobra.Command {
+func scheduleCommand(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schedule",
 		Short: "Start runs by a calendar",
@@ -53,11 +55,11 @@ the goal and the settings that were given at create, on the last commit of the b
 at that time. A fire that can start no run tells you by the channels of the worker.`,
 		Example: "  starter schedule create nightly 'Update the dependencies' --cron '0 3 * * 1-5' --provider claude\n  starter schedule list",
 	}
-	cmd.AddCommand(c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.schedulePause(), c.scheduleResume(), c.scheduleTrigger(), c.scheduleBackfill(), c.scheduleDelete())
+	cmd.AddCommand(scheduleCreate(c), scheduleList(c), scheduleShow(c), schedulePause(c), scheduleResume(c), scheduleTrigger(c), scheduleBackfill(c), scheduleDelete(c))
 	return cmd
 }
 
-func (c *cli) scheduleCreate() *cobra.Command {
+func scheduleCreate(c *factory.Factory) *cobra.Command {
 	var f scheduleFlags
 	cmd := &cobra.Command{
 		Use:   "create NAME GOAL (--cron EXPRESSION | --every DURATION) [flags of run]",
@@ -66,7 +68,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 settings of the repository and of yours complete them now, not at each fire.`,
 		Example: "  starter schedule create nightly 'Update the dependencies' --cron '0 3 * * 1-5' --time-zone Europe/Berlin --provider claude\n" +
 			"  starter schedule create docs --goal-file goal.md --every 24h --jitter 30m --approve always",
-		Args: argsBetween(1, 2, "a NAME and the goal as one argument, in quotes"),
+		Args: usage.ArgsBetween(1, 2, "a NAME and the goal as one argument, in quotes"),
 	}
 	flags := cmd.Flags()
 	f.run.registerFlags(flags)
@@ -82,46 +84,46 @@ settings of the repository and of yours complete them now, not at each fire.`,
 	flags.BoolVar(&f.paused, "paused", false, "create it paused")
 	cmd.MarkFlagsOneRequired("cron", "every")
 	cmd.MarkFlagsMutuallyExclusive("cron", "every")
-	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
+	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
 		f.run.takeGoal(flags, args[1:])
-		return c.createSchedule(ctx, flags, args[0], &f)
+		return createSchedule(ctx, c, flags, args[0], &f)
 	})
 	return cmd
 }
 
-func (c *cli) createSchedule(ctx context.Context, flags *pflag.FlagSet, name string, f *scheduleFlags) error {
-	if err := c.mayDecide(); err != nil {
+func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, name string, f *scheduleFlags) error {
+	if err := c.MayDecide(); err != nil {
 		return err
 	}
 	if !scheduleName.MatchString(name) {
-		return usageErrorf("%q is no name of a schedule: want letters, digits, - and _, at most 40", display.Line(name))
+		return usage.Errorf("%q is no name of a schedule: want letters, digits, - and _, at most 40", display.Line(name))
 	}
 	overlap, ok := overlaps[f.overlap]
 	if !ok {
-		return usageErrorf("--overlap %s: want skip, queue, cancel or allow", display.Line(f.overlap))
+		return usage.Errorf("--overlap %s: want skip, queue, cancel or allow", display.Line(f.overlap))
 	}
 	if _, err := time.LoadLocation(f.zone); err != nil {
-		return usageErrorf("--time-zone %s: no such time zone: want a name such as Europe/Berlin", display.Line(f.zone))
+		return usage.Errorf("--time-zone %s: no such time zone: want a name such as Europe/Berlin", display.Line(f.zone))
 	}
 	if f.cron != "" && len(strings.Fields(f.cron)) != 5 {
-		return usageErrorf("--cron %q: want five fields, such as '0 3 * * 1-5'", display.Line(f.cron))
+		return usage.Errorf("--cron %q: want five fields, such as '0 3 * * 1-5'", display.Line(f.cron))
 	}
 	if f.every < 0 || f.every > 0 && f.every < time.Minute {
-		return usageErrorf("--every %s: want a minute or more", f.every)
+		return usage.Errorf("--every %s: want a minute or more", f.every)
 	}
-	plan, err := c.schedulePlan(ctx, flags, name, f)
+	plan, err := schedulePlan(ctx, c, flags, name, f)
 	if err != nil {
 		return err
 	}
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if err := c.checkSandbox(plan.Input.Sandbox, false); err != nil {
+	if err := checkSandbox(c, plan.Input.Sandbox, false); err != nil {
 		return err
 	}
-	if err := c.probeProviders(ctx, c.clientOf(t), &plan.Input); err != nil {
+	if err := probeProviders(ctx, c, c.ClientOf(t), &plan.Input); err != nil {
 		return err
 	}
 	spec := client.ScheduleSpec{Jitter: f.jitter, TimeZoneName: f.zone}
@@ -133,20 +135,20 @@ func (c *cli) createSchedule(ctx context.Context, flags *pflag.FlagSet, name str
 	_, err = t.ScheduleClient().Create(ctx, client.ScheduleOptions{
 		ID: schedulePrefix + name, Spec: spec, Overlap: overlap, CatchupWindow: f.catchUp, Paused: f.paused,
 		Memo:   map[string]any{"goal": display.OneLine(plan.Input.Goal, 100), "repository": plan.Input.Repository.Path},
-		Action: &client.ScheduleWorkflowAction{ID: firePrefix + name, Workflow: scheduleflow.Fire, Args: []any{plan}, TaskQueue: c.queue},
+		Action: &client.ScheduleWorkflowAction{ID: firePrefix + name, Workflow: scheduleflow.Fire, Args: []any{plan}, TaskQueue: c.Queue},
 	})
 	if errors.Is(err, sdk.ErrScheduleAlreadyRunning) {
-		return fmt.Errorf("there is a schedule %s already: `%s` shows it", name, c.hintCommand("schedule show %s", name))
+		return fmt.Errorf("there is a schedule %s already: `%s` shows it", name, c.Hint("schedule show %s", name))
 	}
 	if err != nil {
 		return fmt.Errorf("create the schedule: %w", err)
 	}
-	return c.showSchedule(ctx, t, name)
+	return showSchedule(ctx, c, t, name)
 }
 
 // schedulePlan returns what each fire starts: the input of a run without an id and a base.
-func (c *cli) schedulePlan(ctx context.Context, flags *pflag.FlagSet, name string, f *scheduleFlags) (p schedule.Plan, err error) {
-	if err := c.readGoalOf(&f.run); err != nil {
+func schedulePlan(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, name string, f *scheduleFlags) (p schedule.Plan, err error) {
+	if err := readGoalOf(c, &f.run); err != nil {
 		return p, err
 	}
 	base := f.run.base
@@ -157,12 +159,12 @@ func (c *cli) schedulePlan(ctx context.Context, flags *pflag.FlagSet, name strin
 	if err != nil {
 		return p, err
 	}
-	if f.run.origins, err = c.configure(ctx, flags, src, base); err != nil {
+	if f.run.origins, err = configure(ctx, c, flags, src, base); err != nil {
 		return p, err
 	}
 	f.run.limitGiven = flags.Changed("timeout")
 	f.run.hurry()
-	in, err := c.inputFrom(ctx, f.run, src)
+	in, err := inputFrom(ctx, c, f.run, src)
 	if err != nil {
 		return p, err
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/schedule"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // shownSchedule is a schedule as `schedule list` and `schedule show` print it.
@@ -37,36 +39,36 @@ type shownFire struct {
 }
 
 // onSchedule returns a command for one schedule that calls act.
-func (c *cli) onSchedule(use, short string, act func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error) *cobra.Command {
+func onSchedule(c *factory.Factory, use, short string, act func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " NAME", Short: short, Example: "  starter schedule " + use + " nightly", Args: exactArgs(1, "the NAME of a schedule"),
-		ValidArgsFunction: c.completeSchedule(),
-		RunE: c.handleWith(func(ctx context.Context, args []string) error {
+		Use: use + " NAME", Short: short, Example: "  starter schedule " + use + " nightly", Args: usage.Args(1, "the NAME of a schedule"),
+		ValidArgsFunction: completeSchedule(c),
+		RunE: c.Handle(func(ctx context.Context, args []string) error {
 			if use != "show" {
-				if err := c.mayDecide(); err != nil {
+				if err := c.MayDecide(); err != nil {
 					return err
 				}
 			}
-			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 			if err != nil {
 				return err
 			}
 			defer t.Close()
 			err = act(ctx, t, t.ScheduleClient().GetHandle(ctx, schedulePrefix+args[0]), args[0])
 			if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
-				return fmt.Errorf("there is no schedule %s: `%s` lists them", display.Line(args[0]), c.hintCommand("schedule list"))
+				return fmt.Errorf("there is no schedule %s: `%s` lists them", display.Line(args[0]), c.Hint("schedule list"))
 			}
 			return err
 		}),
 	}
 }
 
-func (c *cli) completeSchedule() cobra.CompletionFunc {
+func completeSchedule(c *factory.Factory) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.runsDir})
+		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.RunsDir})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -79,13 +81,13 @@ func (c *cli) completeSchedule() cobra.CompletionFunc {
 	}
 }
 
-func (c *cli) scheduleShow() *cobra.Command {
-	return c.onSchedule("show", "Show a schedule, its next fires and its last runs", func(ctx context.Context, t client.Client, _ client.ScheduleHandle, name string) error {
-		return c.showSchedule(ctx, t, name)
+func scheduleShow(c *factory.Factory) *cobra.Command {
+	return onSchedule(c, "show", "Show a schedule, its next fires and its last runs", func(ctx context.Context, t client.Client, _ client.ScheduleHandle, name string) error {
+		return showSchedule(ctx, c, t, name)
 	})
 }
 
-func (c *cli) showSchedule(ctx context.Context, t client.Client, name string) error {
+func showSchedule(ctx context.Context, c *factory.Factory, t client.Client, name string) error {
 	d, err := t.ScheduleClient().GetHandle(ctx, schedulePrefix+name).Describe(ctx)
 	if err != nil {
 		return err
@@ -97,17 +99,17 @@ func (c *cli) showSchedule(ctx context.Context, t client.Client, name string) er
 			s.Last = append(s.Last, shownFire{a.ActualTime, string(schedule.IDOf(a.StartWorkflowResult.WorkflowID))})
 		}
 	}
-	if c.json {
-		return c.printJSON(s)
+	if c.JSON {
+		return c.PrintJSON(s)
 	}
-	c.printSchedule(s)
+	printSchedule(c, s)
 	for _, fire := range slices.Backward(s.Last) {
-		c.printf("  ran %s: `%s`\n", fire.At.Local().Format(time.DateTime), c.hintCommand("status %s", fire.RunID))
+		c.Printf("  ran %s: `%s`\n", fire.At.Local().Format(time.DateTime), c.Hint("status %s", fire.RunID))
 	}
 	return nil
 }
 
-func (c *cli) printSchedule(s shownSchedule) {
+func printSchedule(c *factory.Factory, s shownSchedule) {
 	next := "no next fire"
 	switch {
 	case s.Paused:
@@ -118,14 +120,14 @@ func (c *cli) printSchedule(s shownSchedule) {
 	case len(s.Next) > 0:
 		next = "next " + s.Next[0].Local().Format(time.DateTime)
 	}
-	c.printf("%s  %s  %s\n  %s\n", c.style().Bold(s.Name), next, display.Line(s.Repository), display.Line(s.Goal))
+	c.Printf("%s  %s  %s\n  %s\n", c.Style().Bold(s.Name), next, display.Line(s.Repository), display.Line(s.Goal))
 }
 
-func (c *cli) scheduleList() *cobra.Command {
+func scheduleList(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the schedules", Example: "  starter schedule list", Args: exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
-			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+		Use: "list", Short: "List the schedules", Example: "  starter schedule list", Args: usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
+			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 			if err != nil {
 				return err
 			}
@@ -135,16 +137,16 @@ func (c *cli) scheduleList() *cobra.Command {
 				return err
 			}
 			for _, s := range list {
-				if c.json {
-					if err := c.printJSON(s); err != nil {
+				if c.JSON {
+					if err := c.PrintJSON(s); err != nil {
 						return err
 					}
 					continue
 				}
-				c.printSchedule(s)
+				printSchedule(c, s)
 			}
-			if len(list) == 0 && !c.json {
-				c.printf("No schedules. `%s` creates one.\n", c.hintCommand("schedule create --help"))
+			if len(list) == 0 && !c.JSON {
+				c.Printf("No schedules. `%s` creates one.\n", c.Hint("schedule create --help"))
 			}
 			return nil
 		}),
@@ -171,60 +173,60 @@ func listSchedules(ctx context.Context, t client.Client) (list []shownSchedule, 
 	return list, nil
 }
 
-func (c *cli) schedulePause() *cobra.Command {
-	return c.onSchedule("pause", "Fire no more until resume; runs that are open go on", func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error {
-		if err := h.Pause(ctx, client.SchedulePauseOptions{Note: "paused by " + c.userName()}); err != nil {
+func schedulePause(c *factory.Factory) *cobra.Command {
+	return onSchedule(c, "pause", "Fire no more until resume; runs that are open go on", func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error {
+		if err := h.Pause(ctx, client.SchedulePauseOptions{Note: "paused by " + c.UserName()}); err != nil {
 			return err
 		}
-		return c.showSchedule(ctx, t, name)
+		return showSchedule(ctx, c, t, name)
 	})
 }
 
-func (c *cli) scheduleResume() *cobra.Command {
-	return c.onSchedule("resume", "Fire again", func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error {
-		if err := h.Unpause(ctx, client.ScheduleUnpauseOptions{Note: "resumed by " + c.userName()}); err != nil {
+func scheduleResume(c *factory.Factory) *cobra.Command {
+	return onSchedule(c, "resume", "Fire again", func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error {
+		if err := h.Unpause(ctx, client.ScheduleUnpauseOptions{Note: "resumed by " + c.UserName()}); err != nil {
 			return err
 		}
-		return c.showSchedule(ctx, t, name)
+		return showSchedule(ctx, c, t, name)
 	})
 }
 
-func (c *cli) scheduleTrigger() *cobra.Command {
-	return c.onSchedule("trigger", "Fire once, now", func(ctx context.Context, _ client.Client, h client.ScheduleHandle, name string) error {
+func scheduleTrigger(c *factory.Factory) *cobra.Command {
+	return onSchedule(c, "trigger", "Fire once, now", func(ctx context.Context, _ client.Client, h client.ScheduleHandle, name string) error {
 		if err := h.Trigger(ctx, client.ScheduleTriggerOptions{}); err != nil {
 			return err
 		}
-		return c.saySchedule(name, "fires now")
+		return saySchedule(c, name, "fires now")
 	})
 }
 
-func (c *cli) scheduleDelete() *cobra.Command {
-	return c.onSchedule("delete", "Delete a schedule; its runs stay", func(ctx context.Context, _ client.Client, h client.ScheduleHandle, name string) error {
+func scheduleDelete(c *factory.Factory) *cobra.Command {
+	return onSchedule(c, "delete", "Delete a schedule; its runs stay", func(ctx context.Context, _ client.Client, h client.ScheduleHandle, name string) error {
 		if err := h.Delete(ctx); err != nil {
 			return err
 		}
-		return c.saySchedule(name, "is deleted; its runs stay")
+		return saySchedule(c, name, "is deleted; its runs stay")
 	})
 }
 
-func (c *cli) scheduleBackfill() *cobra.Command {
+func scheduleBackfill(c *factory.Factory) *cobra.Command {
 	var from, to string
-	cmd := c.onSchedule("backfill", "Fire for each time of the past between --from and --to", func(ctx context.Context, _ client.Client, h client.ScheduleHandle, name string) error {
-		start, err := c.parseTime("from", from)
+	cmd := onSchedule(c, "backfill", "Fire for each time of the past between --from and --to", func(ctx context.Context, _ client.Client, h client.ScheduleHandle, name string) error {
+		start, err := parseTime(c, "from", from)
 		if err != nil {
 			return err
 		}
-		end, err := c.parseTime("to", to)
+		end, err := parseTime(c, "to", to)
 		if err != nil {
 			return err
 		}
 		if !start.Before(end) {
-			return usageErrorf("--from %s is not before --to %s", display.Line(from), display.Line(to))
+			return usage.Errorf("--from %s is not before --to %s", display.Line(from), display.Line(to))
 		}
 		if err := h.Backfill(ctx, client.ScheduleBackfillOptions{Backfill: []client.ScheduleBackfill{{Start: start, End: end, Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL}}}); err != nil {
 			return err
 		}
-		return c.saySchedule(name, "makes up for its fires from "+start.Local().Format(time.DateTime)+" to "+end.Local().Format(time.DateTime)+", one after another")
+		return saySchedule(c, name, "makes up for its fires from "+start.Local().Format(time.DateTime)+" to "+end.Local().Format(time.DateTime)+", one after another")
 	})
 	cmd.Example = "  starter schedule backfill nightly --from 2026-11-20 --to 2026-11-27"
 	cmd.Flags().StringVar(&from, "from", "", "`time` such as 2026-11-20 or 2026-11-20T15:00")
@@ -234,23 +236,23 @@ func (c *cli) scheduleBackfill() *cobra.Command {
 }
 
 // parseTime reads a time of this machine's time zone; empty means now.
-func (c *cli) parseTime(flag, text string) (time.Time, error) {
+func parseTime(c *factory.Factory, flag, text string) (time.Time, error) {
 	if text == "" {
-		return c.now(), nil
+		return c.Now(), nil
 	}
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", time.DateOnly} {
 		if at, err := time.ParseInLocation(form, text, time.Local); err == nil {
 			return at, nil
 		}
 	}
-	return time.Time{}, usageErrorf("--%s %q: want a time such as 2026-11-20 or 2026-11-20T15:00", flag, display.Line(text))
+	return time.Time{}, usage.Errorf("--%s %q: want a time such as 2026-11-20 or 2026-11-20T15:00", flag, display.Line(text))
 }
 
-func (c *cli) saySchedule(name, what string) error {
-	if c.json {
-		return c.printJSON(map[string]string{"name": name})
+func saySchedule(c *factory.Factory, name, what string) error {
+	if c.JSON {
+		return c.PrintJSON(map[string]string{"name": name})
 	}
-	c.printf("schedule %s %s\n", name, what)
+	c.Printf("schedule %s %s\n", name, what)
 	return nil
 }
 

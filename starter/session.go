@@ -23,11 +23,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) sessionCommand() *cobra.Command {
+func sessionCommand(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "session",
 		Short: "Keep a conversation with an agent that outlives its process",
@@ -42,11 +44,11 @@ SESSION is a session id, a workflow id, or the beginning of one.`,
   starter session decide $id approve
   starter session diff $id | git apply
   starter session retire $id`,
-		Args: exactArgs(0, "a command: start, list, show, say, set, watch, interrupt, decide, diff, stop or retire"),
+		Args: usage.Args(0, "a command: start, list, show, say, set, watch, interrupt, decide, diff, stop or retire"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.sessionStartCommand(), c.sessionListCommand(), c.sessionShowCommand(), c.sessionSayCommand(), c.sessionSetCommand(), c.sessionWatchCommand(),
-		c.sessionInterruptCommand(), c.sessionDecideCommand(), c.sessionDiffCommand(), c.sessionStopCommand(), c.sessionRetireCommand())
+	cmd.AddCommand(sessionStartCommand(c), sessionListCommand(c), sessionShowCommand(c), sessionSayCommand(c), sessionSetCommand(c), sessionWatchCommand(c),
+		sessionInterruptCommand(c), sessionDecideCommand(c), sessionDiffCommand(c), sessionStopCommand(c), sessionRetireCommand(c))
 	return cmd
 }
 
@@ -59,14 +61,14 @@ type foundSession struct {
 }
 
 // onSession returns a cobra handler that calls handle with the session that the first argument names.
-func (c *cli) onSession(handle func(ctx context.Context, s foundSession, args []string) error) func(*cobra.Command, []string) error {
-	return c.handleWith(func(ctx context.Context, args []string) error {
-		t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+func onSession(c *factory.Factory, handle func(ctx context.Context, s foundSession, args []string) error) func(*cobra.Command, []string) error {
+	return c.Handle(func(ctx context.Context, args []string) error {
+		t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 		if err != nil {
 			return err
 		}
 		defer t.Close()
-		client := c.sessionsOf(t)
+		client := sessionsOf(c, t)
 		id, err := client.Find(ctx, args[0])
 		if err != nil {
 			return err
@@ -75,8 +77,8 @@ func (c *cli) onSession(handle func(ctx context.Context, s foundSession, args []
 	})
 }
 
-func (c *cli) sessionsOf(t client.Client) sessions.Client {
-	return sessions.Client{Temporal: t, Queue: c.queue, MayDecide: c.mayDecide}
+func sessionsOf(c *factory.Factory, t client.Client) sessions.Client {
+	return sessions.Client{Temporal: t, Queue: c.Queue, MayDecide: c.MayDecide}
 }
 
 // sessionFlags holds the flags of `session start`.
@@ -95,12 +97,12 @@ type sessionFlags struct {
 	provider string
 }
 
-func (c *cli) sessionStartCommand() *cobra.Command {
-	return c.sessionStartCommandWith(new(sessionFlags))
+func sessionStartCommand(c *factory.Factory) *cobra.Command {
+	return sessionStartCommandWith(c, new(sessionFlags))
 }
 
 // sessionStartCommandWith returns the command that sets f.
-func (c *cli) sessionStartCommandWith(f *sessionFlags) *cobra.Command {
+func sessionStartCommandWith(c *factory.Factory, f *sessionFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start --provider AGENT",
 		Short: "Start a session and print its id",
@@ -111,8 +113,8 @@ first message.`,
   starter session start --provider codex:gpt-5 --repo ~/src/shop --say 'Explain how totals are computed'
   starter session start --provider claude --mcp ratchet --say 'Have the flaky tests mended by a run'
   starter session start --provider claude --mode plan --mcp docs='npx -y docs-server' --system 'Answer in French'`,
-		Args: exactArgs(0, "no arguments, only flags"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error { return c.startSession(ctx, f) }),
+		Args: usage.Args(0, "no arguments, only flags"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error { return startSession(ctx, c, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.provider, "provider", "", "`spec` of the agent: claude[:<model>], codex[:<model>], pi[:<model>], openclaw, acp:<program and arguments>")
@@ -135,58 +137,58 @@ first message.`,
 	return cmd
 }
 
-func (c *cli) startSession(ctx context.Context, f *sessionFlags) error {
-	in, err := c.sessionInput(ctx, f)
+func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) error {
+	in, err := sessionInput(ctx, c, f)
 	if err != nil {
 		return err
 	}
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
-	if err != nil && c.startIfAway(ctx, err, string(in.Sandbox)) == nil {
-		t, err = temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
+	if err != nil && startIfAway(ctx, c, err, string(in.Sandbox)) == nil {
+		t, err = temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 	}
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if err := c.checkSandbox(in.Sandbox, false); err != nil {
+	if err := checkSandbox(c, in.Sandbox, false); err != nil {
 		return err
 	}
-	if err := c.readyGrant(ctx, c.clientOf(t), in.Runs); err != nil {
+	if err := readyGrant(ctx, c, c.ClientOf(t), in.Runs); err != nil {
 		return err
 	}
-	s := c.sessionsOf(t)
+	s := sessionsOf(c, t)
 	if err := s.Start(ctx, in); err != nil {
 		return err
 	}
 	if f.say != "" {
-		m := session.Message{ID: uuid.NewString(), Text: f.say, By: c.userName()}
+		m := session.Message{ID: uuid.NewString(), Text: f.say, By: c.UserName()}
 		if err := sayOnce(ctx, s, in.ID, m); err != nil {
 			return fmt.Errorf("session %s was started; its first message: %w", in.ID, err)
 		}
 	}
-	if served, err := c.clientOf(t).Served(ctx); err == nil && !served {
-		fmt.Fprintf(c.err, "starter: the session waits: %s\n", runs.ErrNoWorker)
+	if served, err := c.ClientOf(t).Served(ctx); err == nil && !served {
+		fmt.Fprintf(c.Err, "starter: the session waits: %s\n", runs.ErrNoWorker)
 	}
-	if c.json {
-		return c.printJSON(map[string]string{"sessionId": string(in.ID), "workflowId": in.ID.WorkflowID()})
+	if c.JSON {
+		return c.PrintJSON(map[string]string{"sessionId": string(in.ID), "workflowId": in.ID.WorkflowID()})
 	}
-	c.printf("%s\n", in.ID)
+	c.Printf("%s\n", in.ID)
 	return nil
 }
 
 // sessionInput returns the input of a session by its flags, or an error that tells their faults. It starts
 // nothing.
-func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input, error) {
+func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (session.Input, error) {
 	in := f.in
 	if f.provider == "" {
-		return in, usageErrorf("no agent given: name one with --provider, such as claude; `starter agents` lists those here")
+		return in, usage.Errorf("no agent given: name one with --provider, such as claude; `starter agents` lists those here")
 	}
 	spec, err := catalog.Parse(f.provider)
 	if err != nil {
-		return in, &usageError{err}
+		return in, &usage.Error{Err: err}
 	}
 	if !spec.Agent() {
-		return in, usageErrorf("--provider %s keeps no session: use claude, codex, pi, openclaw or acp:<program>", f.provider)
+		return in, usage.Errorf("--provider %s keeps no session: use claude, codex, pi, openclaw or acp:<program>", f.provider)
 	}
 	src, err := workspace.Inspect(ctx, f.repo, f.base)
 	if err != nil {
@@ -197,12 +199,12 @@ func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input,
 	}
 	in.Setup.System, in.Setup.Env = f.system, f.env
 	if err := in.Setup.Validate(setup.Kind(spec.Kind)); err != nil {
-		return in, &usageError{err}
+		return in, &usage.Error{Err: err}
 	}
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
-		return in, usageErrorf("--tools: %w: want ask, allow or deny", err)
+		return in, usage.Errorf("--tools: %w: want ask, allow or deny", err)
 	}
-	if in.Sandbox, err = c.chooseSandbox(f.sandbox); err != nil {
+	if in.Sandbox, err = chooseSandbox(c, f.sandbox); err != nil {
 		return in, err
 	}
 	if in.ID == "" {
@@ -215,48 +217,48 @@ func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input,
 	if in.Dir, err = filepath.Abs("."); err != nil {
 		return in, err
 	}
-	if in.Deliveries, err = c.deliveryMode(f.deliver); err != nil {
+	if in.Deliveries, err = deliveryMode(c, f.deliver); err != nil {
 		return in, err
 	}
 	if !(f.maxCost >= 0) { // nan is no budget
-		return in, usageErrorf("--max-cost is negative, or no number")
+		return in, usage.Errorf("--max-cost is negative, or no number")
 	}
 	in.Model, spec.Model = spec.Model, "" // the model can be changed later
 	in.Provider, in.MaxCost = spec.String(), run.Dollars(f.maxCost)
 	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
 	if f.options.granted {
-		if in.Runs, err = c.newGrant(ctx, in, src, spec); err != nil {
+		if in.Runs, err = newGrant(ctx, c, in, src, spec); err != nil {
 			return in, err
 		}
 	}
 	if err := in.Validate(); err != nil {
-		return in, &usageError{err}
+		return in, &usage.Error{Err: err}
 	}
 	return in, nil
 }
 
-func (c *cli) sessionListCommand() *cobra.Command {
+func sessionListCommand(c *factory.Factory) *cobra.Command {
 	var all bool
 	var limit int
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the sessions, the newest first",
 		Example: "  starter session list\n  starter session list --all --json | jq -r '.[].sessionId'",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+		Args:    usage.Args(0, "no arguments"),
+		RunE: c.Handle(func(ctx context.Context, _ []string) error {
 			if limit < 1 {
-				return usageErrorf("--max %d: want at least 1", limit)
+				return usage.Errorf("--max %d: want at least 1", limit)
 			}
-			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 			if err != nil {
 				return err
 			}
 			defer t.Close()
-			found, err := c.sessionsOf(t).List(ctx, all, limit)
+			found, err := sessionsOf(c, t).List(ctx, all, limit)
 			if err != nil {
 				return err
 			}
-			return c.printSessions(found)
+			return printSessions(c, found)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "retired ones, too")
@@ -264,20 +266,20 @@ func (c *cli) sessionListCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printSessions(found []sessions.Listed) error {
-	if c.json {
-		return c.printJSON(found)
+func printSessions(c *factory.Factory, found []sessions.Listed) error {
+	if c.JSON {
+		return c.PrintJSON(found)
 	}
 	if len(found) == 0 {
-		c.printf("No sessions. `%s` starts one.\n", c.hintCommand("session start --help"))
+		c.Printf("No sessions. `%s` starts one.\n", c.Hint("session start --help"))
 		return nil
 	}
-	s := c.style()
+	s := c.Style()
 	rows := [][]string{{s.Dim("SESSION"), s.Dim("STATE"), s.Dim("AGENT"), s.Dim("AGE"), s.Dim("TITLE")}}
 	for _, l := range found {
-		rows = append(rows, []string{string(l.ID), sessionStateIn(s, l.State), story.OneLine(agentText(l), 30), terminal.Age(c.now().Sub(l.Started)), story.OneLine(cmp.Or(l.Title, l.Repository), 50)})
+		rows = append(rows, []string{string(l.ID), sessionStateIn(s, l.State), story.OneLine(agentText(l), 30), terminal.Age(c.Now().Sub(l.Started)), story.OneLine(cmp.Or(l.Title, l.Repository), 50)})
 	}
-	c.printf("%s", terminal.Table(rows))
+	c.Printf("%s", terminal.Table(rows))
 	return nil
 }
 
@@ -303,17 +305,17 @@ func sessionStateIn(s terminal.Style, state session.State) string {
 }
 
 // completeSession completes the id of a session for the shell.
-func (c *cli) completeSession() cobra.CompletionFunc {
+func completeSession(c *factory.Factory) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.runsDir})
+		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.RunsDir})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		defer t.Close()
-		found, err := c.sessionsOf(t).List(cmd.Context(), false, 50)
+		found, err := sessionsOf(c, t).List(cmd.Context(), false, 50)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -326,13 +328,13 @@ func (c *cli) completeSession() cobra.CompletionFunc {
 }
 
 // sessionRecord returns the directory of a session on this host.
-func (c *cli) sessionRecord(id session.ID) (*rundir.Dir, error) {
-	return rundir.At(filepath.Join(c.runsDir, "sessions", string(id)))
+func sessionRecord(c *factory.Factory, id session.ID) (*rundir.Dir, error) {
+	return rundir.At(filepath.Join(c.RunsDir, "sessions", string(id)))
 }
 
 // sessionArtifact reads an artifact of a session on this host.
-func (c *cli) sessionArtifact(id session.ID, ref run.Ref) ([]byte, error) {
-	dir, err := c.sessionRecord(id)
+func sessionArtifact(c *factory.Factory, id session.ID, ref run.Ref) ([]byte, error) {
+	dir, err := sessionRecord(c, id)
 	if err != nil {
 		return nil, fmt.Errorf("the record of session %s is not on this host: %w", id, err)
 	}
@@ -341,14 +343,14 @@ func (c *cli) sessionArtifact(id session.ID, ref run.Ref) ([]byte, error) {
 
 // textArgument returns a message that is one argument, or standard input for -. It reads some blanks more than a message
 // has, and refuses a longer input: none is said in part.
-func (c *cli) textArgument(arg string) (string, error) {
+func textArgument(c *factory.Factory, arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}
 	const most = session.MaxMessage + 4096
-	b, err := io.ReadAll(io.LimitReader(c.in, most+1))
+	b, err := io.ReadAll(io.LimitReader(c.In, most+1))
 	if err == nil && len(b) > most {
-		err = usageErrorf("the message is too long: at most %d bytes can be said, put the rest into a file of the repository", session.MaxMessage)
+		err = usage.Errorf("the message is too long: at most %d bytes can be said, put the rest into a file of the repository", session.MaxMessage)
 	}
 	return strings.TrimSpace(string(b)), err
 }

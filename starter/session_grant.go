@@ -15,25 +15,27 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // newGrant returns what lets the agent of a session start runs: the input that `starter run` would make of the settings
 // of the user and of the repository, and of the session's provider where they name none, tightened. Only a person gives
 // it.
-func (c *cli) newGrant(ctx context.Context, in session.Input, src workspace.Source, agent catalog.Spec) (*session.Grant, error) {
-	if err := c.mayDecide(); err != nil {
+func newGrant(ctx context.Context, c *factory.Factory, in session.Input, src workspace.Source, agent catalog.Spec) (*session.Grant, error) {
+	if err := c.MayDecide(); err != nil {
 		return nil, err
 	}
 	if kind := setup.Kind(agent.Kind); !kind.Supports(setup.ServersOption) {
-		return nil, usageErrorf("--mcp %s: %s takes no MCP servers: use claude, codex or acp:<program>", sessionruns.ServerName, kind)
+		return nil, usage.Errorf("--mcp %s: %s takes no MCP servers: use claude, codex or acp:<program>", sessionruns.ServerName, kind)
 	}
 	if _, taken := in.Setup.Servers[sessionruns.ServerName]; taken {
-		return nil, usageErrorf("--mcp: two servers have the name %s", sessionruns.ServerName)
+		return nil, usage.Errorf("--mcp: two servers have the name %s", sessionruns.ServerName)
 	}
 	var f runFlags
 	flags := pflag.NewFlagSet("grant", pflag.ContinueOnError)
 	f.registerFlags(flags)
-	origins, err := c.configure(ctx, flags, src, string(src.Base))
+	origins, err := configure(ctx, c, flags, src, string(src.Base))
 	if err != nil {
 		return nil, err
 	}
@@ -43,31 +45,31 @@ func (c *cli) newGrant(ctx context.Context, in session.Input, src workspace.Sour
 	}
 	f.goal, f.id = "what the agent says", string(in.ID) // of the trial
 	template := f.branch
-	made, err := c.inputFrom(ctx, f, src)
+	made, err := inputFrom(ctx, c, f, src)
 	if err != nil {
 		return nil, fmt.Errorf("the runs that the session may start: %w", err)
 	}
 	made = session.Tighten(made)
 	made.RunID, made.Goal, made.Naming.Branch, made.Repository.Base = "", "", "", ""
-	return &session.Grant{Run: made, Branch: template, Total: session.DefaultTotal, AtOnce: session.DefaultAtOnce, By: c.userName()}, nil
+	return &session.Grant{Run: made, Branch: template, Total: session.DefaultTotal, AtOnce: session.DefaultAtOnce, By: c.UserName()}, nil
 }
 
 // readyGrant asks the worker whether the runs of the grant can work there, and prints the grant. A nil grant is none.
-func (c *cli) readyGrant(ctx context.Context, client *runs.Client, g *session.Grant) error {
+func readyGrant(ctx context.Context, c *factory.Factory, client *runs.Client, g *session.Grant) error {
 	if g == nil {
 		return nil
 	}
-	if err := c.checkSandbox(g.Run.Sandbox, false); err != nil {
+	if err := checkSandbox(c, g.Run.Sandbox, false); err != nil {
 		return err
 	}
-	if err := c.probeProviders(ctx, client, &g.Run); err != nil {
+	if err := probeProviders(ctx, c, client, &g.Run); err != nil {
 		return err
 	}
 	checks := strings.Join(g.Run.Checks, "; ")
 	if checks == "" {
 		checks = "evaluator " + g.Run.Providers.Evaluator
 	}
-	fmt.Fprintf(c.err, "starter: the agent may start runs on %s, %d at once and %d in all: by %s, judged by %s; you approve each patch\n",
+	fmt.Fprintf(c.Err, "starter: the agent may start runs on %s, %d at once and %d in all: by %s, judged by %s; you approve each patch\n",
 		display.Line(g.Run.Repository.Path), g.AtOnce, g.Total, display.OneLine(g.Run.Providers.Developer, 60), display.OneLine(checks, 200))
 	return nil
 }

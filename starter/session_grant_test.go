@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 )
 
@@ -24,15 +25,15 @@ func grantOf(t *testing.T, environ []string, user, repo string, args ...string) 
 		gitIn(t, dir, "commit", "-q", "-m", "settings")
 	}
 	c, _ := localCLI(t, engine.File{}, false)
-	c.environ = append(c.environ, environ...)
+	c.Environ = append(c.Environ, environ...)
 	if user != "" {
-		must(t, os.MkdirAll(filepath.Dir(c.settingsPath()), 0o700))
-		write(t, c.settingsPath(), user)
+		must(t, os.MkdirAll(filepath.Dir(c.SettingsPath()), 0o700))
+		write(t, c.SettingsPath(), user)
 	}
 	var f sessionFlags
-	cmd := c.sessionStartCommandWith(&f)
+	cmd := sessionStartCommandWith(c, &f)
 	must(t, cmd.Flags().Parse(append([]string{"--repo", dir}, args...)))
-	return c.sessionInput(t.Context(), &f)
+	return sessionInput(t.Context(), c, &f)
 }
 
 // TestAPersonsSettingsDecideOfAnAgentsRuns holds that a grant has the settings of the user and the repository, and that
@@ -85,8 +86,8 @@ func TestOnlyAPersonGrantsRuns(t *testing.T) {
 // TestNoRunHasTheToolsOfASession says so to a person who tries.
 func TestNoRunHasTheToolsOfASession(t *testing.T) {
 	var said bytes.Buffer
-	c := newCLI(console{err: &said, out: &said, environ: []string{"HOME=" + t.TempDir()}, args: []string{"run", "x", "--provider", "claude", "--repo", repository(t), "--check", "true", "--mcp", "ratchet"}})
-	if code := c.run(t.Context()); code == 0 || !strings.Contains(said.String(), "a run's agents may not") {
+	c := newFactory(console.Console{Err: &said, Out: &said, Environ: []string{"HOME=" + t.TempDir()}, Args: []string{"run", "x", "--provider", "claude", "--repo", repository(t), "--check", "true", "--mcp", "ratchet"}})
+	if code := c.Run(t.Context()); code == 0 || !strings.Contains(said.String(), "a run's agents may not") {
 		t.Errorf("%d: %s", code, said.String())
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // talker is an ACP agent that tells its mode and what it was told. A message that waits leaves the file told beside
@@ -87,7 +89,7 @@ func TestCommandsOfASession(t *testing.T) {
 	b.says("plan: and again", "session", "say", b.id, "and again")
 	b.says("mode plan", "session", "show", b.id)
 	b.says("a talk", "session", "list")
-	if got := b.starter("session", "set", b.id, "--mode", "two words"); got.code != exitFailed || !strings.Contains(got.err, "want one word") {
+	if got := b.starter("session", "set", b.id, "--mode", "two words"); got.code != exit.Failed || !strings.Contains(got.err, "want one word") {
 		t.Errorf("%+v", got)
 	}
 	b.says("taken", "session", "say", b.id, "wait a minute", "--detach")
@@ -104,7 +106,7 @@ func TestCommandsOfASession(t *testing.T) {
 		out := b.expect(0, "session", "list", "--all", "--json").out
 		return json.Unmarshal([]byte(out), &found) == nil && len(found) == 1 && found[0].State == session.Retired
 	})
-	if got := b.starter("session", "say", b.id, "hello"); got.code != exitFailed || !strings.Contains(got.err, "retired") {
+	if got := b.starter("session", "say", b.id, "hello"); got.code != exit.Failed || !strings.Contains(got.err, "retired") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -117,18 +119,18 @@ func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
 	stop := up(t, b.runsDir)
 	b.startSession()
 	var out, errs captured.Output
-	c := newCLI(console{args: []string{"session", "say", b.id, "wait for me", "--runs-dir", b.runsDir}, in: strings.NewReader(""), out: &out, err: &errs, environ: os.Environ(), now: time.Now})
+	c := newFactory(console.Console{Args: []string{"session", "say", b.id, "wait for me", "--runs-dir", b.runsDir}, In: strings.NewReader(""), Out: &out, Err: &errs, Environ: os.Environ(), Now: time.Now})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan int, 1)
-	go func() { ended <- c.run(ctx) }()
+	go func() { ended <- c.Run(ctx) }()
 	eventually.Holds(t, "the agent is told", func() bool { _, err := os.Stat(filepath.Join(b.dir, "told")); return err == nil })
 	stop()
 	write(t, filepath.Join(b.dir, "go"), "")
 	up(t, b.runsDir)
 	select {
 	case code := <-ended:
-		if code != exitFailed || !strings.Contains(errs.String(), "the message ended as unknown") {
+		if code != exit.Failed || !strings.Contains(errs.String(), "the message ended as unknown") {
 			t.Errorf("code %d: %s%s", code, out.String(), errs.String())
 		}
 	case <-time.After(5 * time.Minute):
@@ -163,7 +165,7 @@ func TestBadInputOfSessions(t *testing.T) {
 		{"no session to set", []string{"session", "set", "--mode", "plan"}, 2, "one SESSION"},
 		{"no message", []string{"session", "say", "x"}, 2, "the message as one argument"},
 		{"a list of none", []string{"session", "list", "--max", "0"}, 2, "at least 1"},
-		{"no engine", []string{"session", "list"}, exitUnreachable, "starter up"},
+		{"no engine", []string{"session", "list"}, exit.Unreachable, "starter up"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := starter(t.Context(), "", append(tt.args, "--runs-dir", filepath.Join(t.TempDir(), ".runs"))...)

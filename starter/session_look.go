@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // sessionPoll is the time between two looks at a session that is followed.
@@ -17,7 +18,7 @@ const sessionPoll = 300 * time.Millisecond
 
 // sessionLooks looks at a session again and again. It outlives workers and engines.
 type sessionLooks struct {
-	c     *cli
+	c     *factory.Factory
 	s     foundSession
 	began bool
 	again client.Client // to the engine that was found last; nil: the first one
@@ -51,7 +52,7 @@ func (l *sessionLooks) next(ctx context.Context, away func(error)) (session.Snap
 
 // findEngine looks for the engine anew: one that was started after a crash may have another address.
 func (l *sessionLooks) findEngine(ctx context.Context) {
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: l.c.runsDir})
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: l.c.RunsDir})
 	if err != nil {
 		return // it is not there yet
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // looked is an engine that gives a session's snapshots one after the other, the last one again and again.
@@ -63,10 +65,10 @@ func (l *looked) QueryWorkflowWithOptions(ctx context.Context, r *client.QueryWo
 }
 
 // followed returns a command line that follows the session of the engine.
-func followed(t *testing.T, l looked) (c *cli, s foundSession, out *bytes.Buffer) {
+func followed(t *testing.T, l looked) (c *factory.Factory, s foundSession, out *bytes.Buffer) {
 	l.t, out = t, &bytes.Buffer{}
-	c = newCLI(console{out: out, err: out, now: time.Now})
-	c.runsDir = t.TempDir()
+	c = newFactory(console.Console{Out: out, Err: out, Now: time.Now})
+	c.RunsDir = t.TempDir()
 	return c, foundSession{sessions.Client{Temporal: &l}, "s1"}, out
 }
 
@@ -96,7 +98,7 @@ func TestEachCallThatWaitsIsTold(t *testing.T) {
 		session.StopAsked{}, session.RetireAsked{}, session.SittingEnded{Epoch: 1, End: session.Ended}, session.Retirement{})
 	working, first, second, retired := all[3], all[4], all[6], all[10]
 	c, s, out := followed(t, looked{snaps: []session.Snapshot{working, first, second, retired}})
-	if err := c.watchSession(t.Context(), s); err != nil {
+	if err := watchSession(t.Context(), c, s); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range []session.Ask{first.Asks[0], second.Asks[0]} {
@@ -110,10 +112,10 @@ func TestEachCallThatWaitsIsTold(t *testing.T) {
 func TestFollowingEndsWithTheWorkflow(t *testing.T) {
 	working := snapshots(t, session.Said{Message: session.Message{ID: "m1", Text: "do"}}, session.SittingBegun{},
 		session.Report{Epoch: 1, N: 1, Seated: &session.Seated{Queue: "own"}}, session.HandingBegun{})[3:]
-	for what, follow := range map[string]func(*cli, foundSession) error{
-		"watch": func(c *cli, s foundSession) error { return c.watchSession(t.Context(), s) },
-		"say": func(c *cli, s foundSession) error {
-			if err := c.awaitAnswer(t.Context(), s, "m1"); err == nil || !strings.Contains(err.Error(), "terminated") {
+	for what, follow := range map[string]func(*factory.Factory, foundSession) error{
+		"watch": func(c *factory.Factory, s foundSession) error { return watchSession(t.Context(), c, s) },
+		"say": func(c *factory.Factory, s foundSession) error {
+			if err := awaitAnswer(t.Context(), c, s, "m1"); err == nil || !strings.Contains(err.Error(), "terminated") {
 				return errors.Join(errors.New("not refused"), err)
 			}
 			return nil
@@ -130,7 +132,7 @@ func TestFollowingEndsWithTheWorkflow(t *testing.T) {
 func TestAnAnswerThatIsForgottenIsNotAwaited(t *testing.T) {
 	idle := snapshots(t, session.SittingBegun{}, session.Report{Epoch: 1, N: 1, Seated: &session.Seated{Queue: "own"}})[1:]
 	c, s, _ := followed(t, looked{snaps: idle})
-	if err := c.awaitAnswer(t.Context(), s, "m1"); err == nil || !strings.Contains(err.Error(), "last 100 messages") {
+	if err := awaitAnswer(t.Context(), c, s, "m1"); err == nil || !strings.Contains(err.Error(), "last 100 messages") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -153,8 +155,8 @@ func TestAMessageThatMayBeTakenLaterIsSaidOnce(t *testing.T) {
 func TestALongMessageIsNotCutAtABlank(t *testing.T) {
 	long := strings.Repeat("x", session.MaxMessage)
 	for text, fits := range map[string]bool{long: true, long + "\n \n": true, long + strings.Repeat(" ", 9000) + "y": false} {
-		c := newCLI(console{in: strings.NewReader(text)})
-		got, err := c.textArgument("-")
+		c := newFactory(console.Console{In: strings.NewReader(text)})
+		got, err := textArgument(c, "-")
 		if (err == nil && len(got) <= session.MaxMessage) != fits {
 			t.Errorf("of %d bytes %d are said, %v", len(text), len(got), err)
 		}

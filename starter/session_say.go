@@ -15,11 +15,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
-func (c *cli) sessionSayCommand() *cobra.Command {
+func sessionSayCommand(c *factory.Factory) *cobra.Command {
 	var m session.Message
 	var detach bool
 	cmd := &cobra.Command{
@@ -32,11 +35,11 @@ an answer about a budget.`,
 		Example: `  starter session say 0198c5e2 'Write a test for it'
   git log -5 | starter session say 0198c5e2 - --model opus
   starter session say 0198c5e2 'Go on' --message-id nightly-7 --detach`,
-		Args:              exactArgs(2, "a SESSION and the message as one argument"),
-		ValidArgsFunction: c.completeSession(),
-		RunE: c.onSession(func(ctx context.Context, s foundSession, args []string) error {
+		Args:              usage.Args(2, "a SESSION and the message as one argument"),
+		ValidArgsFunction: completeSession(c),
+		RunE: onSession(c, func(ctx context.Context, s foundSession, args []string) error {
 			var err error
-			if m.Text, err = c.textArgument(args[0]); err != nil {
+			if m.Text, err = textArgument(c, args[0]); err != nil {
 				return err
 			}
 			if m.ID == "" {
@@ -46,9 +49,9 @@ an answer about a budget.`,
 				return err
 			}
 			if detach {
-				return c.printTaken(s.id, m.ID, "taken")
+				return printTaken(c, s.id, m.ID, "taken")
 			}
-			return c.awaitAnswer(ctx, s, m.ID)
+			return awaitAnswer(ctx, c, s, m.ID)
 		}),
 	}
 	flags := cmd.Flags()
@@ -56,7 +59,7 @@ an answer about a budget.`,
 	flags.StringVar(&m.Override.Mode, "mode", "", "`mode` for this message alone")
 	flags.BoolVar(&m.Fresh, "fresh", false, "begin a new session of the agent, which knows nothing of earlier messages")
 	flags.StringVar(&m.ID, "message-id", "", "`id` of the message: one that is said twice is said once; default: a new one")
-	c.byFlag(flags, &m.By, "`name` of who says it")
+	byFlag(c, flags, &m.By, "`name` of who says it")
 	flags.BoolVar(&detach, "detach", false, "do not wait for the answer")
 	return cmd
 }
@@ -72,20 +75,20 @@ func sayOnce(ctx context.Context, s sessions.Client, id session.ID, m session.Me
 }
 
 // printTaken prints that a session took a message.
-func (c *cli) printTaken(id session.ID, about, verdict string) error {
-	if c.json {
-		return c.printJSON(map[string]string{"sessionId": string(id), "id": about, "result": verdict})
+func printTaken(c *factory.Factory, id session.ID, about, verdict string) error {
+	if c.JSON {
+		return c.PrintJSON(map[string]string{"sessionId": string(id), "id": about, "result": verdict})
 	}
 	if about == "" {
 		about = "session " + string(id)
 	}
-	c.printf("%s: %s\n", about, verdict)
+	c.Printf("%s: %s\n", about, verdict)
 	return nil
 }
 
 // awaitAnswer waits until the message has ended or a person must decide, and prints either.
-func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) error {
-	screen := c.errorScreen()
+func awaitAnswer(ctx context.Context, c *factory.Factory, s foundSession, message string) error {
+	screen := c.ErrorScreen()
 	work := screen.Work("the agent works")
 	defer work.Stop()
 	looks := sessionLooks{c: c, s: s}
@@ -97,14 +100,14 @@ func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) e
 		}
 		if i := slices.IndexFunc(snap.Past, func(p session.Past) bool { return p.ID == message }); i >= 0 {
 			work.Stop()
-			return c.printAnswer(s.id, snap.Past[i])
+			return printAnswer(c, s.id, snap.Past[i])
 		}
 		if err := checkAwaited(snap, message); err != nil {
 			return err
 		}
 		if snap.State == session.Asking {
 			work.Stop()
-			return c.printAsking(snap)
+			return printAsking(c, snap)
 		}
 		work.Show(sessionDoing(snap))
 	}
@@ -142,21 +145,21 @@ func sessionDoing(s session.Snapshot) string {
 }
 
 // printAnswer prints how a message ended.
-func (c *cli) printAnswer(id session.ID, p session.Past) error {
+func printAnswer(c *factory.Factory, id session.ID, p session.Past) error {
 	text, err := []byte(nil), error(nil)
 	if p.Answer.Name != "" {
-		text, err = c.sessionArtifact(id, p.Answer)
+		text, err = sessionArtifact(c, id, p.Answer)
 	}
 	if err != nil {
-		fmt.Fprintf(c.err, "starter: %s\n", display.Line(err.Error()))
+		fmt.Fprintf(c.Err, "starter: %s\n", display.Line(err.Error()))
 	}
-	if c.json {
-		err = c.printJSON(struct {
+	if c.JSON {
+		err = c.PrintJSON(struct {
 			session.Past
 			Text string `json:"text"`
 		}{p, string(text)})
 	} else if len(text) > 0 {
-		c.printf("%s\n", display.Text(text))
+		c.Printf("%s\n", display.Text(text))
 	}
 	if err == nil && p.Outcome != session.Completed {
 		err = fmt.Errorf("the message ended as %s", p.Outcome)
@@ -171,34 +174,34 @@ func (c *cli) printAnswer(id session.ID, p session.Past) error {
 }
 
 // printAsking prints what the session waits for, and how to settle it.
-func (c *cli) printAsking(s session.Snapshot) error {
-	if c.json {
-		if err := c.printJSON(s.Pending()); err != nil {
+func printAsking(c *factory.Factory, s session.Snapshot) error {
+	if c.JSON {
+		if err := c.PrintJSON(s.Pending()); err != nil {
 			return err
 		}
 	}
 	for _, a := range s.Pending().Asks {
-		if c.json {
+		if c.JSON {
 			break
 		}
-		c.printf("%s %s\n", c.style().Wait("? the agent asks for"), story.OneLine(a.Summary, 200))
+		c.Printf("%s %s\n", c.Style().Wait("? the agent asks for"), story.OneLine(a.Summary, 200))
 		for _, line := range story.Lines(a.Excerpt, 12) {
-			c.printf("  %s\n", line)
+			c.Printf("  %s\n", line)
 		}
 		for _, line := range a.Commands { // they name no runs directory
-			c.printf("  %s\n", c.style().Dim(c.hintCommand("%s", strings.TrimPrefix(line, "starter "))))
+			c.Printf("  %s\n", c.Style().Dim(c.Hint("%s", strings.TrimPrefix(line, "starter "))))
 		}
 	}
 	if q := s.Doubt; q != nil {
-		if !c.json {
-			c.printf("%s\n  %s\n", c.style().Wait("? "+story.OneLine(q.Question.Question, 300)), c.style().Dim(c.hintCommand("session decide %s AMOUNT", s.Input.ID)))
+		if !c.JSON {
+			c.Printf("%s\n  %s\n", c.Style().Wait("? "+story.OneLine(q.Question.Question, 300)), c.Style().Dim(c.Hint("session decide %s AMOUNT", s.Input.ID)))
 		}
-		return &statusError{run.AwaitingInput}
+		return &exit.StatusError{Status: run.AwaitingInput}
 	}
-	return &statusError{run.AwaitingApproval}
+	return &exit.StatusError{Status: run.AwaitingApproval}
 }
 
-func (c *cli) sessionDecideCommand() *cobra.Command {
+func sessionDecideCommand(c *factory.Factory) *cobra.Command {
 	var d run.Decision
 	cmd := &cobra.Command{
 		Use:   "decide SESSION approve|reject|ANSWER",
@@ -207,15 +210,15 @@ func (c *cli) sessionDecideCommand() *cobra.Command {
 pending now; with it the decision fits that call alone. Any other word answers the
 question about a used-up budget: the new total, or stop.`,
 		Example:           "  starter session decide 0198c5e2 approve --session\n  starter session decide 0198c5e2 reject --reason 'not that file'\n  starter session decide 0198c5e2 200000",
-		Args:              exactArgs(2, "a SESSION and approve, reject or an answer"),
-		ValidArgsFunction: c.completeSession(),
-		RunE: c.onSession(func(ctx context.Context, s foundSession, args []string) error {
+		Args:              usage.Args(2, "a SESSION and approve, reject or an answer"),
+		ValidArgsFunction: completeSession(c),
+		RunE: onSession(c, func(ctx context.Context, s foundSession, args []string) error {
 			snap, err := s.State(ctx, s.id)
 			if err != nil {
 				return err
 			}
 			if !isDecision(args[0]) {
-				return c.answerSession(ctx, s, snap, run.Reply{Text: args[0], By: d.By})
+				return answerSession(ctx, c, s, snap, run.Reply{Text: args[0], By: d.By})
 			}
 			d.Decision = run.Verdict(args[0])
 			if d.ApprovalID == "" {
@@ -228,7 +231,7 @@ question about a used-up budget: the new total, or stop.`,
 			if err := s.Send(ctx, s.id, sessionflow.ApprovalMessage, "", d, nil); err != nil {
 				return err
 			}
-			return c.printTaken(s.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision])
+			return printTaken(c, s.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision])
 		}),
 	}
 	flags := cmd.Flags()
@@ -236,17 +239,17 @@ question about a used-up budget: the new total, or stop.`,
 	flags.BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well")
 	flags.BoolVar(&d.Final, "final", false, "of a rejection: end the turn")
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the agent is told")
-	c.byFlag(flags, &d.By, "`name` of who decides")
+	byFlag(c, flags, &d.By, "`name` of who decides")
 	return cmd
 }
 
-func (c *cli) answerSession(ctx context.Context, s foundSession, snap session.Snapshot, r run.Reply) error {
+func answerSession(ctx context.Context, c *factory.Factory, s foundSession, snap session.Snapshot, r run.Reply) error {
 	if snap.Doubt == nil {
-		return usageErrorf("session %s asks nothing about a budget, it is %s: want approve or reject", s.id, snap.State)
+		return usage.Errorf("session %s asks nothing about a budget, it is %s: want approve or reject", s.id, snap.State)
 	}
 	r.QuestionID = snap.Doubt.ID
 	if err := s.Send(ctx, s.id, sessionflow.AnswerMessage, "", r, nil); err != nil {
 		return err
 	}
-	return c.printTaken(s.id, r.QuestionID, "answered")
+	return printTaken(c, s.id, r.QuestionID, "answered")
 }

@@ -9,9 +9,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/pullrequest"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func (c *cli) showCommand() *cobra.Command {
+func showCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show RUN",
 		Short: "Print a run that is over as a page of Markdown, for a pull request",
@@ -19,13 +21,13 @@ func (c *cli) showCommand() *cobra.Command {
 the cost of a run that is over, as Markdown. What people and models wrote stands in
 code: it mentions nobody and closes no issue.`,
 		Example:           "  starter show slug#14\n  gh pr create --title 'Trim titles' --body \"$(starter show 14)\"",
-		Args:              exactArgs(1, wantsRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.showRun(ctx, r) }),
+		Args:              usage.Args(1, usage.WantsRun),
+		ValidArgsFunction: completeRun(c),
+		RunE:              onRun(c, func(ctx context.Context, r found, _ []string) error { return showRun(ctx, c, r) }),
 	}
 }
 
-func (c *cli) showRun(ctx context.Context, r found) error {
+func showRun(ctx context.Context, c *factory.Factory, r found) error {
 	events, err := r.Events(ctx, r.id, "")
 	if err != nil {
 		return err
@@ -35,11 +37,11 @@ func (c *cli) showRun(ctx context.Context, r found) error {
 		return fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shownName(), err)
 	}
 	if !s.State.Status.Terminal() {
-		return fmt.Errorf("run %s is %s: only a run that is over is shown; `%s` says where it stands", r.shownName(), s.State.Status, c.hintCommand("status %s", r.shownName()))
+		return fmt.Errorf("run %s is %s: only a run that is over is shown; `%s` says where it stands", r.shownName(), s.State.Status, c.Hint("status %s", r.shownName()))
 	}
 	var report *check.Report
 	if s.Report != nil {
-		if read, ok := c.reportsOf(r.id)(*s.Report); ok {
+		if read, ok := reportsOf(c, r.id)(*s.Report); ok {
 			report = &read
 		}
 	}
@@ -47,13 +49,13 @@ func (c *cli) showRun(ctx context.Context, r found) error {
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(struct {
+	if c.JSON {
+		return c.PrintJSON(struct {
 			RunID    run.ID   `json:"runId"`
 			Name     run.Name `json:"name,omitempty"`
 			Markdown string   `json:"markdown"`
 		}{r.id, r.name, page})
 	}
-	c.printf("%s", page)
+	c.Printf("%s", page)
 	return nil
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // standingOf is the output of `status`. It holds the WorkflowState of the contract, and beside
@@ -27,39 +29,39 @@ type standingOf struct {
 	Record     *recordNote     `json:"record,omitempty"`
 }
 
-func (c *cli) statusCommand() *cobra.Command {
+func statusCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:               "status [RUN]",
 		Short:             "Show where a run stands and what it waits for",
 		Example:           "  starter status slug#14\n  starter status slug#14 --json | jq -r .status",
-		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
-			st, err := c.statusOf(ctx, r)
+		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
+		ValidArgsFunction: completeRun(c),
+		RunE: onRunOr(c, 0, func(ctx context.Context, r found, _ []string) error {
+			st, err := statusOf(ctx, c, r)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return c.printJSON(st)
+			if c.JSON {
+				return c.PrintJSON(st)
 			}
-			c.printStatus(st)
+			printStatus(c, st)
 			return nil
 		}, bothWaits...),
 	}
 }
 
-func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) {
+func statusOf(ctx context.Context, c *factory.Factory, r found) (st standingOf, err error) {
 	e, err := r.Describe(ctx, r.id)
 	if err != nil {
 		return st, err
 	}
-	recorded := c.seqOn(r.id)
+	recorded := seqOn(c, r.id)
 	if st.State, err = r.State(ctx, r.id); err == nil {
 		st.Facts, err = r.Facts(ctx, r.id)
 	}
 	if errors.Is(err, runs.ErrNoWorker) && !e.Open {
-		if s := c.recordedEnd(r.id); s != nil {
-			fmt.Fprintf(c.err, "starter: no worker answers: this is what the record of run %s says\n", r.id)
+		if s := recordedEnd(c, r.id); s != nil {
+			fmt.Fprintf(c.Err, "starter: no worker answers: this is what the record of run %s says\n", r.id)
 			return standingOf{State: s.State, Facts: rundir.FactsOf(s)}, nil
 		}
 	}
@@ -70,7 +72,7 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 		return st, err
 	}
 	if !e.Open && !st.Status.Terminal() {
-		return st, c.outsideError(r, e.Outcome, st.Status)
+		return st, outsideError(c, r, e.Outcome, st.Status)
 	}
 	if !st.Status.Terminal() {
 		p, err := r.Pending(ctx, r.id)
@@ -82,14 +84,14 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 		}
 	}
 	st.Activities = e.Activities
-	if st.Record = c.noteOn(r.id, recorded, st.State); st.Record != nil && st.Record.Ahead > 0 {
-		c.takeRecorded(&st)
+	if st.Record = noteOn(c, r.id, recorded, st.State); st.Record != nil && st.Record.Ahead > 0 {
+		takeRecorded(c, &st)
 	}
 	return st, nil
 }
 
-func (c *cli) printStatus(st standingOf) {
-	s := c.style()
+func printStatus(c *factory.Factory, st standingOf) {
+	s := c.Style()
 	var rows [][]string
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{s.Dim(name), fmt.Sprintf(format, args...)})
@@ -140,43 +142,43 @@ func (c *cli) printStatus(st standingOf) {
 	if n := st.Facts.Usage.Cost; n > 0 {
 		row("cost", "%v", n)
 	}
-	row("began", "%s ago, last event %s ago", c.agoText(st.CreatedAt), c.agoText(st.UpdatedAt))
+	row("began", "%s ago, last event %s ago", agoText(c, st.CreatedAt), agoText(c, st.UpdatedAt))
 	if e := st.LastError; e != nil {
 		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
 	}
 	for _, line := range st.Record.lines() {
 		row("record", "%s", s.Wait(story.OneLine(line, 400)))
 	}
-	c.printf("%s", terminal.TableWithin(rows, c.columns()))
-	c.printActivities(st.Activities)
+	c.Printf("%s", terminal.TableWithin(rows, c.Columns()))
+	printActivities(c, st.Activities)
 	if st.Pending != nil {
-		c.printPending(*st.Pending)
+		printPending(c, *st.Pending)
 	}
 }
 
-func (c *cli) agoText(t time.Time) string { return terminal.Age(c.now().Sub(t)) }
+func agoText(c *factory.Factory, t time.Time) string { return terminal.Age(c.Now().Sub(t)) }
 
-func (c *cli) printActivities(list []runs.Activity) {
-	s := c.style()
+func printActivities(c *factory.Factory, list []runs.Activity) {
+	s := c.Style()
 	for _, a := range list {
-		c.printWrapped("\n%s", activityText(runs.Execution{Activities: []runs.Activity{a}}, c.now()))
+		c.PrintWrapped("\n%s", activityText(runs.Execution{Activities: []runs.Activity{a}}, c.Now()))
 		if a.Failure != "" {
-			c.printWrapped("  %s %s", s.Bad("last attempt failed:"), story.OneLine(a.Failure, 300))
+			c.PrintWrapped("  %s %s", s.Bad("last attempt failed:"), story.OneLine(a.Failure, 300))
 		}
 		if !a.Next.IsZero() {
-			c.printf("  next attempt in %s\n", terminal.Duration(a.Next.Sub(c.now())))
+			c.Printf("  next attempt in %s\n", terminal.Duration(a.Next.Sub(c.Now())))
 		}
 	}
 }
 
-func (c *cli) printRefused(signals []run.RefusedSignal) {
+func printRefused(c *factory.Factory, signals []run.RefusedSignal) {
 	for _, r := range signals {
-		c.printWrapped("\n%s %s", c.style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
+		c.PrintWrapped("\n%s %s", c.Style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
 	}
 }
 
-func (c *cli) printPending(p run.Pending) {
-	c.printRefused(p.RefusedSignals)
+func printPending(c *factory.Factory, p run.Pending) {
+	printRefused(c, p.RefusedSignals)
 	if p.Approval == nil && p.Question == nil && p.Limited == nil {
 		return
 	}
@@ -187,31 +189,31 @@ func (c *cli) printPending(p run.Pending) {
 		} else if a.Excerpt != "" {
 			about += "\n" + strings.Join(story.Lines(a.Excerpt, 20), "\n")
 			if strings.HasSuffix(a.Excerpt, "…") {
-				about += "\n" + c.style().Dim("this is its head, all of it: "+c.hintCommand("diff %s", p.Name.Shown(p.RunID)))
+				about += "\n" + c.Style().Dim("this is its head, all of it: "+c.Hint("diff %s", p.Name.Shown(p.RunID)))
 			}
 		}
-		c.printWrapped("\n%s  %s", c.style().Wait(a.ApprovalID), about)
+		c.PrintWrapped("\n%s  %s", c.Style().Wait(a.ApprovalID), about)
 		for _, f := range a.Files {
-			c.printWrapped("  %s", story.OneLine(f, 160))
+			c.PrintWrapped("  %s", story.OneLine(f, 160))
 		}
 		for _, o := range a.Choices {
-			c.printWrapped("  or %s, attempt %d by %s: %s, %s", c.style().Wait(o.ApprovalID), o.Candidate, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
+			c.PrintWrapped("  or %s, attempt %d by %s: %s, %s", c.Style().Wait(o.ApprovalID), o.Candidate, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
 			for _, r := range o.Risks {
-				c.printWrapped("    %s %s", c.style().Wait("risk:"), story.OneLine(r, 300))
+				c.PrintWrapped("    %s %s", c.Style().Wait("risk:"), story.OneLine(r, 300))
 			}
 		}
 		for _, r := range a.Reasons {
-			c.printWrapped("  %s %s", c.style().Wait("risk:"), story.OneLine(r, 300))
+			c.PrintWrapped("  %s %s", c.Style().Wait("risk:"), story.OneLine(r, 300))
 		}
 		for _, line := range baselineLines(*a) {
-			c.printWrapped("  %s", line)
+			c.PrintWrapped("  %s", line)
 		}
 	}
 	if q := p.Question; q != nil {
-		c.printWrapped("\n%s  %s", c.style().Wait(q.QuestionID), story.OneLine(q.Question.Question, 600))
+		c.PrintWrapped("\n%s  %s", c.Style().Wait(q.QuestionID), story.OneLine(q.Question.Question, 600))
 		for _, n := range q.NeededInput {
-			c.printWrapped("  needed: %s", story.OneLine(n, 300))
+			c.PrintWrapped("  needed: %s", story.OneLine(n, 300))
 		}
 	}
-	c.printWait(p)
+	printWait(c, p)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 // unserved is an engine that has one run, and no worker.
@@ -59,16 +60,16 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 				f.add(run.RunCanceled{})
 			}
 			var out, errs captured.Output
-			c := newCLI(console{out: &out, err: &errs, now: time.Now})
-			c.runsDir = t.TempDir()
+			c := newFactory(console.Console{Out: &out, Err: &errs, Now: time.Now})
+			c.RunsDir = t.TempDir()
 			var log strings.Builder
 			for _, e := range f.events {
 				b, err := json.Marshal(e)
 				must(t, err)
 				log.WriteString(string(b) + "\n")
 			}
-			write(t, filepath.Join(c.runsDir, "workflows", "r1", "events.ndjson"), log.String())
-			st, err := c.statusOf(t.Context(), found{runs.New(unserved{status: row.engine}, "queue"), "r1", ""})
+			write(t, filepath.Join(c.RunsDir, "workflows", "r1", "events.ndjson"), log.String())
+			st, err := statusOf(t.Context(), c, found{runs.New(unserved{status: row.engine}, "queue"), "r1", ""})
 			if row.want != "" {
 				if err == nil || !strings.Contains(err.Error(), row.want) {
 					t.Errorf("got %v, want %q", err, row.want)

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // neighbour is a user of the host with a home and the programs in it.
@@ -161,7 +162,7 @@ func TestTheEngineOfAnotherUserTakesNobodysRun(t *testing.T) {
 	kim, mallory := twoPeople(t)
 	refused := func(t *testing.T, got result, say string) {
 		t.Helper()
-		if got.code != exitUnreachable || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, say) || !strings.Contains(got.err, "starter up") {
+		if got.code != exit.Unreachable || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, say) || !strings.Contains(got.err, "starter up") {
 			t.Errorf("code %d: %s%s", got.code, got.out, got.err)
 		}
 	}
@@ -205,19 +206,19 @@ func TestTheEngineOfAnotherUserTakesNobodysRun(t *testing.T) {
 		refused(t, kim.starter("list"), "other users")
 	})
 	t.Run("each has one", func(t *testing.T) {
-		if got := kim.starter("up", "--sandbox", "off", "--port", "0", "--ui-port", "0"); got.code != exitFailed || !strings.Contains(got.err, "engine.pem can be read by other users") {
+		if got := kim.starter("up", "--sandbox", "off", "--port", "0", "--ui-port", "0"); got.code != exit.Failed || !strings.Contains(got.err, "engine.pem can be read by other users") {
 			t.Errorf("with a key that others can read: %+v", got)
 		}
 		kim.sh("rm " + stateDir + "/engine.pem")
 		kim.up("--port", "0")
-		if got := kim.begin(); got.code != exitDone {
+		if got := kim.begin(); got.code != exit.Done {
 			t.Fatalf("code %d: %s%s", got.code, got.out, got.err)
 		}
 		if who := kim.sh("cat who"); who != fmt.Sprint(kim.uid) {
 			t.Errorf("the check ran as user %s", who)
 		}
 	})
-	if got := mallory.starter("list", "--json"); got.code != exitDone || strings.Contains(got.out, "goal") {
+	if got := mallory.starter("list", "--json"); got.code != exit.Done || strings.Contains(got.out, "goal") {
 		t.Errorf("the other engine has %s%s", got.out, got.err)
 	}
 }

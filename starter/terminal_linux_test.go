@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
@@ -83,7 +84,7 @@ func TestTheGateAtATerminal(t *testing.T) {
 		s.awaitsAfter("apr-2-", gatePrompt)
 	}
 	two.does("q", "Nothing has been applied")
-	two.leaves(exitApproval)
+	two.leaves(exit.Approval)
 	one.does("y", "Completed")
 	one.leaves(0)
 	for _, s := range []*seat{one, two} {
@@ -229,7 +230,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	wide.does("n", gatePrompt)
 	wide.awaitsPrompt()
 	wide.types("\x03")
-	wide.leaves(exitInterrupted)
+	wide.leaves(exit.Interrupted)
 	checkWidth(t, wide.shown.String(), 200)
 	if !strings.Contains(wide.shown.String(), "The run goes on.") {
 		t.Error("an interrupt does not say what becomes of the run")
@@ -255,7 +256,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	failing.does("cancel", "End the run?")
 	failing.does("n", "What now?")
 	failing.does("q", "The run waits for an answer")
-	failing.leaves(exitInput)
+	failing.leaves(exit.Input)
 	last := sitWith(t, plain, program, 58, 30, "review", "--runs-dir", runsDir, "by-error")
 	last.awaits("What now?", 1)
 	last.does("cancel", "End the run?")

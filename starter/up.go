@@ -19,7 +19,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // Ports that Temporal's own tools try by default.
@@ -46,7 +48,7 @@ type upFlags struct {
 	worker                   host.Config
 }
 
-func (c *cli) upCommand() *cobra.Command {
+func upCommand(c *factory.Factory) *cobra.Command {
 	var f upFlags
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -67,25 +69,25 @@ start runs, approve, and so run any command as you.
 
 The engine is built once.`,
 		Example: "  starter up\n  starter up --background\n  starter up --unit > ~/.config/systemd/user/ratchet.service\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
-		Args:    exactArgs(0, "no arguments, only flags"),
+		Args:    usage.Args(0, "no arguments, only flags"),
 	}
 	flags := cmd.Flags()
-	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
+	cmd.RunE = c.Handle(func(ctx context.Context, _ []string) error {
 		switch {
 		case f.unit:
-			text, err := c.unitText()
-			c.printf("%s", text)
+			text, err := unitText(c)
+			c.Printf("%s", text)
 			return err
 		case f.background:
-			return c.upInBackground(ctx)
+			return upInBackground(ctx, c)
 		}
 		f.portChosen, f.uiPortChosen = flags.Changed("port"), flags.Changed("ui-port")
 		if !f.forDemo {
-			if err := c.fillNotices(flags); err != nil {
+			if err := fillNotices(c, flags); err != nil {
 				return err
 			}
 		}
-		return c.runLocally(ctx, f)
+		return runLocally(ctx, c, f)
 	})
 	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
 	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one, and so does the default where it is taken")
@@ -101,28 +103,28 @@ The engine is built once.`,
 	return cmd
 }
 
-func (c *cli) runLocally(ctx context.Context, f upFlags) error {
+func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 	for name, port := range map[string]int{"--port": f.port, "--ui-port": f.uiPort} {
 		if port < 0 || port > 65535 {
-			return usageErrorf("%s %d: want 0 to 65535", name, port)
+			return usage.Errorf("%s %d: want 0 to 65535", name, port)
 		}
 	}
 	if f.db == "" {
-		f.db = filepath.Join(c.runsDir, databaseName)
+		f.db = filepath.Join(c.RunsDir, databaseName)
 	}
 	started := func() {}
 	if !f.forDemo {
 		var err error
-		if started, err = c.lockStart(ctx); err != nil {
+		if started, err = lockStart(ctx, c); err != nil {
 			return err
 		}
 		defer started()
-		if running, err := c.tellRunning(ctx, f.db); running || err != nil {
+		if running, err := tellRunning(ctx, c, f.db); running || err != nil {
 			return err
 		}
 	}
 	f.port, f.uiPort = freePort(f.port, f.portChosen), freePort(f.uiPort, f.uiPortChosen)
-	f.worker.Environ = c.environ
+	f.worker.Environ = c.Environ
 	if f.worker.Review == nil {
 		f.worker.Review = &review.Config{}
 	}
@@ -130,38 +132,38 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 		f.worker.Review.Address = "127.0.0.1:0"
 		f.worker.Warn = func(error) {}
 		var stop func()
-		ctx, stop = untilEnd(ctx, c.in)
+		ctx, stop = untilEnd(ctx, c.In)
 		defer stop()
 	}
 	var err error
-	if f.worker.Sandbox, err = c.chooseSandbox(string(f.worker.Sandbox)); err != nil {
+	if f.worker.Sandbox, err = chooseSandbox(c, string(f.worker.Sandbox)); err != nil {
 		return err
 	}
-	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Open: f.open}, f.worker)
+	h, err := startLocalHost(ctx, c, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Open: f.open}, f.worker)
 	if err != nil {
 		return err
 	}
 	defer h.stop()
 	started()
-	if err := c.showReady(h, f); err != nil {
+	if err := showReady(c, h, f); err != nil {
 		return err
 	}
 	if f.forDemo {
 		return h.await(ctx)
 	}
-	if ids, err := c.adriftRuns(ctx, c.clientOf(h.worker.Client)); err == nil && len(ids) > 0 {
-		fmt.Fprintln(c.err, c.adriftText(ids))
+	if ids, err := adriftRuns(ctx, c, c.ClientOf(h.worker.Client)); err == nil && len(ids) > 0 {
+		fmt.Fprintln(c.Err, adriftText(c, ids))
 	}
-	if !c.json {
+	if !c.JSON {
 		telling, stop := context.WithCancel(ctx)
 		var waits sync.WaitGroup
-		waits.Go(func() { c.printWaits(telling, c.clientOf(h.worker.Client)) })
+		waits.Go(func() { printWaits(telling, c, c.ClientOf(h.worker.Client)) })
 		defer waits.Wait()
 		defer stop()
 	}
 	err = h.await(ctx)
 	if ctx.Err() != nil {
-		fmt.Fprintln(c.err, "stopping; runs go on at the next start, turns that dispatches own are cut off")
+		fmt.Fprintln(c.Err, "stopping; runs go on at the next start, turns that dispatches own are cut off")
 	}
 	return err
 }
@@ -190,30 +192,30 @@ func (l *localHost) await(ctx context.Context) error {
 // openWarning is what everyone who meets an open engine is told.
 const openWarning = "OPEN: this engine asks no caller who he is: every user and program of this machine can approve and run commands as you"
 
-func (c *cli) showReady(h *localHost, f upFlags) error {
+func showReady(c *factory.Factory, h *localHost, f upFlags) error {
 	if f.open && !f.forDemo {
-		fmt.Fprintln(c.err, "starter: "+c.style().Bad(openWarning))
+		fmt.Fprintln(c.Err, "starter: "+c.Style().Bad(openWarning))
 	}
-	if c.json {
+	if c.JSON {
 		shown := struct {
 			engine.File
 			Review string `json:"review,omitempty"` // opens the review page and the Web UI once
-		}{h.file, c.reviewLink(h)}
-		return c.printJSON(shown)
+		}{h.file, reviewLink(c, h)}
+		return c.PrintJSON(shown)
 	}
-	c.printf("ready: engine %s, runs in %s\n", h.file.Address, h.file.RunsDir)
-	if link := c.reviewLink(h); link != "" {
-		c.printf("review and approve at %s (once, within ten minutes; `%s` prints another link, `%s` one to Temporal's Web UI)\n", link, c.hintCommand("page"), c.hintCommand("ui"))
+	c.Printf("ready: engine %s, runs in %s\n", h.file.Address, h.file.RunsDir)
+	if link := reviewLink(c, h); link != "" {
+		c.Printf("review and approve at %s (once, within ten minutes; `%s` prints another link, `%s` one to Temporal's Web UI)\n", link, c.Hint("page"), c.Hint("ui"))
 	}
 	return nil
 }
 
 // reviewLink returns a link that opens the review page once; empty: none is served.
-func (c *cli) reviewLink(h *localHost) string {
+func reviewLink(c *factory.Factory, h *localHost) string {
 	if h.worker.Review == nil {
 		return ""
 	}
-	return h.worker.Review.Place().LoginOwner(c.userName(), "/", time.Now())
+	return h.worker.Review.Place().LoginOwner(c.UserName(), "/", time.Now())
 }
 
 // localHost holds the engine and the worker of this process.
@@ -231,11 +233,11 @@ const stopTimeout = 10 * time.Second
 
 // startLocalHost starts the engine and the worker, and writes engine.json when
 // both are ready. The worker has the runs directory and the task queue of the command line.
-func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Config) (_ *localHost, err error) {
-	screen := c.errorScreen()
+func startLocalHost(ctx context.Context, c *factory.Factory, e engine.Options, w host.Config) (_ *localHost, err error) {
+	screen := c.ErrorScreen()
 	work := screen.Work("tests the box")
 	defer work.Stop()
-	w.RunsDir, w.TaskQueue = c.runsDir, c.queue
+	w.RunsDir, w.TaskQueue = c.RunsDir, c.Queue
 	if w.Warn == nil {
 		w.Warn = func(err error) { screen.Linef("starter: %v", err) }
 	}
@@ -249,7 +251,7 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 			l.stop()
 		}
 	}()
-	if e.Key, err = engine.MakeKey(c.runsDir); err != nil {
+	if e.Key, err = engine.MakeKey(c.RunsDir); err != nil {
 		return nil, err
 	}
 	work.Step(startsEngine)
@@ -257,7 +259,7 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	if l.engine, err = engine.Start(ctx, e); err != nil {
 		return nil, err
 	}
-	if l.log, err = file.Append(filepath.Join(c.runsDir, "worker.log")); err != nil {
+	if l.log, err = file.Append(filepath.Join(c.RunsDir, "worker.log")); err != nil {
 		return nil, fmt.Errorf("log of the worker: %w", err)
 	}
 	work.Step("starts the worker")
@@ -265,7 +267,7 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Key: l.engine.Key, Open: l.engine.Open, API: l.engine.API, Logger: log}); err != nil {
 		return nil, err
 	}
-	runsDir, err := filepath.Abs(c.runsDir)
+	runsDir, err := filepath.Abs(c.RunsDir)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // upProcess is `starter up` as a child of this process: an engine, and a process that carries the worker.
@@ -31,25 +33,20 @@ type upProcess struct {
 	hangUp func()        // closes the client
 }
 
-// childError ends a command with the exit code of a child that has said why on the standard error.
-type childError struct{ code int }
-
-func (e *childError) Error() string { return fmt.Sprintf("it ended with exit code %d", e.code) }
-
 // startUp starts `starter up` on this runs directory and free ports, and returns when engine and worker
-// are ready. The child tells on the standard error what its start does. The error is a *childError for a
+// are ready. The child tells on the standard error what its start does. The error is a *exit.ChildError for a
 // child that gave up, and the error of ctx when ctx ended first.
-func (c *cli) startUp(ctx context.Context, sandbox run.Sandbox, environ []string) (_ *upProcess, err error) {
+func startUp(ctx context.Context, c *factory.Factory, sandbox run.Sandbox, environ []string) (_ *upProcess, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"up", "--" + forDemoFlag, "--json", "--port", "0", "--ui-port", "0", "--sandbox", string(sandbox), "--runs-dir", c.runsDir, "--task-queue", c.queue}
-	if c.plain {
+	args := []string{"up", "--" + forDemoFlag, "--json", "--port", "0", "--ui-port", "0", "--sandbox", string(sandbox), "--runs-dir", c.RunsDir, "--task-queue", c.Queue}
+	if c.Plain {
 		args = append(args, "--no-color")
 	}
 	u := &upProcess{cmd: exec.Command(self, args...), done: make(chan struct{}), hangUp: func() {}}
-	u.cmd.Env, u.cmd.Stderr = environ, c.err
+	u.cmd.Env, u.cmd.Stderr = environ, c.Err
 	ready, err := u.startChild()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", self, err)
@@ -93,23 +90,23 @@ func (u *upProcess) startChild() (ready <-chan []byte, err error) {
 }
 
 // connect reads engine.json, which the child has written before its first line, and reaches the engine.
-func (u *upProcess) connect(ctx context.Context, c *cli, line []byte) error {
+func (u *upProcess) connect(ctx context.Context, c *factory.Factory, line []byte) error {
 	var ready engine.File
 	if len(line) == 0 {
 		<-u.done
-		return &childError{max(u.cmd.ProcessState.ExitCode(), exitFailed)}
+		return &exit.ChildError{Code: max(u.cmd.ProcessState.ExitCode(), exit.Failed)}
 	}
 	err := json.Unmarshal(line, &ready)
 	if err == nil {
-		u.Engine, err = engine.ReadFile(c.runsDir)
+		u.Engine, err = engine.ReadFile(c.RunsDir)
 	}
 	if err == nil && u.Engine.PID != ready.PID {
-		err = fmt.Errorf("%s is of another engine, process %d: two were started in %s at once", engine.FileName, u.Engine.PID, c.runsDir)
+		err = fmt.Errorf("%s is of another engine, process %d: two were started in %s at once", engine.FileName, u.Engine.PID, c.RunsDir)
 	}
 	if err != nil {
 		return err
 	}
-	key, err := engine.ReadKey(c.runsDir)
+	key, err := engine.ReadKey(c.RunsDir)
 	if err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func (u *upProcess) connect(ctx context.Context, c *cli, line []byte) error {
 	if err != nil {
 		return err
 	}
-	u.Client, u.hangUp = c.clientOf(t), sync.OnceFunc(t.Close)
+	u.Client, u.hangUp = c.ClientOf(t), sync.OnceFunc(t.Close)
 	return nil
 }
 

@@ -5,10 +5,11 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/version"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // printVersion prints which program this is, and which engine `starter up` would start.
-func (c *cli) printVersion(ctx context.Context) error {
+func printVersion(ctx context.Context, c *factory.Factory) error {
 	shown := struct {
 		version.Info
 		Engine *engine.Choice `json:"engine,omitempty"`
@@ -20,14 +21,14 @@ func (c *cli) printVersion(ctx context.Context) error {
 	} else {
 		shown.Engine = &chosen
 	}
-	if c.json {
-		return c.printJSON(shown)
+	if c.JSON {
+		return c.PrintJSON(shown)
 	}
-	c.printf("starter %s\n", shown.Info)
+	c.Printf("starter %s\n", shown.Info)
 	if err != nil {
-		c.printf("engine: none: %s\n", shown.None)
+		c.Printf("engine: none: %s\n", shown.None)
 		return nil
 	}
-	c.printf("engine: %s\n", chosen)
+	c.Printf("engine: %s\n", chosen)
 	return nil
 }

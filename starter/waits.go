@@ -7,6 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
@@ -18,12 +19,12 @@ const maxWaits = 100
 
 // printWaits prints a line when a run begins to wait for a person, until ctx ends. An engine that does not
 // answer is asked again.
-func (c *cli) printWaits(ctx context.Context, client *runs.Client) {
+func printWaits(ctx context.Context, c *factory.Factory, client *runs.Client) {
 	told := map[run.ID]time.Time{}
 	tick := time.NewTicker(waitsEvery)
 	defer tick.Stop()
 	for {
-		c.printNewWaits(ctx, client, told)
+		printNewWaits(ctx, c, client, told)
 		select {
 		case <-ctx.Done():
 			return
@@ -34,7 +35,7 @@ func (c *cli) printWaits(ctx context.Context, client *runs.Client) {
 
 // printNewWaits prints the waits that are not told yet. A run that works again, and waits again later, is
 // told again.
-func (c *cli) printNewWaits(ctx context.Context, client *runs.Client, told map[run.ID]time.Time) {
+func printNewWaits(ctx context.Context, c *factory.Factory, client *runs.Client, told map[run.ID]time.Time) {
 	waiting, err := client.Waiting(ctx)
 	if err != nil {
 		return
@@ -47,7 +48,7 @@ func (c *cli) printNewWaits(ctx context.Context, client *runs.Client, told map[r
 			continue
 		}
 		told[row.ID] = row.Since
-		c.printf("%s %s\n", c.now().Local().Format("15:04"), c.waitLine(row))
+		c.Printf("%s %s\n", c.Now().Local().Format("15:04"), waitLine(c, row))
 	}
 	for id := range told {
 		if !still[id] {
@@ -57,9 +58,9 @@ func (c *cli) printNewWaits(ctx context.Context, client *runs.Client, told map[r
 }
 
 // waitLine says in one line what a run waits for, and the command that leads there.
-func (c *cli) waitLine(r board.Row) string {
-	s := c.style()
-	return s.Bold(r.Name.Shown(r.ID)) + " " + s.Wait("waits: "+r.Wants()) + " " + story.OneLine(r.Title, 120) + "  " + s.Dim(c.hintCommand("review %s", r.Name.Shown(r.ID)))
+func waitLine(c *factory.Factory, r board.Row) string {
+	s := c.Style()
+	return s.Bold(r.Name.Shown(r.ID)) + " " + s.Wait("waits: "+r.Wants()) + " " + story.OneLine(r.Title, 120) + "  " + s.Dim(c.Hint("review %s", r.Name.Shown(r.ID)))
 }
 
 // asksAboutRecord reports whether the run asks about its record. No event tells that, because the record must stay as it

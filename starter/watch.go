@@ -2,15 +2,11 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/user"
-	"strconv"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -20,12 +16,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-func (c *cli) watchCommand() *cobra.Command {
+func watchCommand(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "Follow a run live",
@@ -33,69 +32,71 @@ func (c *cli) watchCommand() *cobra.Command {
 approvals and answers; elsewhere it ends with exit code 3 or 4 when the run
 waits. An interrupt ends the watching, never the run.`,
 		Example:           "  starter watch slug#14\n  starter watch slug#14 --json | jq -r .type",
-		Args:              argsBetween(0, 1, mayHaveRun),
-		ValidArgsFunction: c.completeRun(),
-		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
-			return c.followRun(ctx, r)
+		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
+		ValidArgsFunction: completeRun(c),
+		RunE: onRunOr(c, 0, func(ctx context.Context, r found, _ []string) error {
+			return followRun(ctx, c, r)
 		}, bothWaits...),
 	}
-	c.addVerbose(cmd)
+	addVerbose(c, cmd)
 	return cmd
 }
 
 // addVerbose adds the flag of the commands that follow a run.
-func (c *cli) addVerbose(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&c.verbose, "verbose", "v", false, "show the outputs of the agents' tools, too")
+func addVerbose(c *factory.Factory, cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&c.Verbose, "verbose", "v", false, "show the outputs of the agents' tools, too")
 }
 
 // followRun tells the run until it is over, or until it waits and there is no person to ask. It
 // then says how to continue.
-func (c *cli) followRun(ctx context.Context, r found) error {
-	f := c.newFollower(r)
+func followRun(ctx context.Context, c *factory.Factory, r found) error {
+	f := newFollower(c, r)
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	f.changes = r.Changes(following, r.id)
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hintCommand("watch %s", r.shownName()), c.hintCommand("cancel %s", r.shownName()))
+		fmt.Fprintf(c.Err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.Hint("watch %s", r.shownName()), c.Hint("cancel %s", r.shownName()))
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	return c.printConclusion(ctx, r, status)
+	return printConclusion(ctx, c, r, status)
 }
 
 // newFollower returns a follower that tells the run as the command line wants it. In JSON it asks
 // no person. Otherwise it tells a story.
-func (c *cli) newFollower(r found) *follower { return c.newFollowerOn(c.screenOn(c.out), r) }
+func newFollower(c *factory.Factory, r found) *follower {
+	return newFollowerOn(c, c.ScreenOn(c.Out), r)
+}
 
 // newFollowerOn returns a follower that tells the run on a screen. Whoever prints meanwhile has to print on
 // the same screen, which knows the lines that move.
-func (c *cli) newFollowerOn(screen *terminal.Screen, r found) *follower {
-	f := &follower{watched: r, id: r.id, now: c.now}
-	if c.json {
+func newFollowerOn(c *factory.Factory, screen *terminal.Screen, r found) *follower {
+	f := &follower{watched: r, id: r.id, now: c.Now}
+	if c.JSON {
 		f.screen = terminal.NewScreen(io.Discard, terminal.Options{})
-		f.tell = func(e run.Event) error { return c.printJSON(e) }
+		f.tell = func(e run.Event) error { return c.PrintJSON(e) }
 		return f
 	}
 	f.screen = screen
-	f.tell = c.tellEvents(f.screen, r.id)
-	f.title, f.by = r.shownName(), c.userName()
-	f.tools, f.showTool = c.toolsOf(r.id), func(t rundir.ToolCall) { c.printTool(f.screen, t) }
-	if c.interactive {
-		f.decider = c.newPerson(f.screen, r.id)
-		lines := c.typedLines(f.screen)
+	f.tell = tellEvents(c, f.screen, r.id)
+	f.title, f.by = r.shownName(), c.UserName()
+	f.tools, f.showTool = toolsOf(c, r.id), func(t rundir.ToolCall) { printTool(c, f.screen, t) }
+	if c.Interactive {
+		f.decider = newDecider(c, f.screen, r.id)
+		lines := c.TypedLines(f.screen)
 		f.notes, f.typing = lines.Notes(), lines.Typing()
 	}
 	return f
 }
 
 // toolsOf returns a function that reads the tool calls of a run which have ended since its last call.
-func (c *cli) toolsOf(id run.ID) func() []rundir.ToolCall {
+func toolsOf(c *factory.Factory, id run.ID) func() []rundir.ToolCall {
 	var log rundir.ToolLog
 	return func() []rundir.ToolCall {
-		dir, err := c.openRecord(id)
+		dir, err := c.OpenRecord(id)
 		if err != nil {
 			return nil
 		}
@@ -105,12 +106,12 @@ func (c *cli) toolsOf(id run.ID) func() []rundir.ToolCall {
 }
 
 // printTool shows a tool call that has ended.
-func (c *cli) printTool(screen *terminal.Screen, t rundir.ToolCall) {
+func printTool(c *factory.Factory, screen *terminal.Screen, t rundir.ToolCall) {
 	columns := 0
 	if screen.Live() {
 		columns = screen.Columns()
 	}
-	for _, line := range story.ToolLines(screen.Style, t, columns, c.verbose) {
+	for _, line := range story.ToolLines(screen.Style, t, columns, c.Verbose) {
 		screen.Line(line)
 	}
 }
@@ -122,27 +123,27 @@ type outcome struct {
 }
 
 // printConclusion prints how the run ended or why it waits, and the next step.
-func (c *cli) printConclusion(ctx context.Context, r found, status run.Status) error {
-	out, err := c.outcomeOf(ctx, r, status)
+func printConclusion(ctx context.Context, c *factory.Factory, r found, status run.Status) error {
+	out, err := outcomeOf(ctx, c, r, status)
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		err = c.printJSON(out)
+	case c.JSON:
+		err = c.PrintJSON(out)
 	case status.Waiting():
-		c.printWait(*out.Pending)
+		printWait(c, *out.Pending)
 	case status == run.Completed:
-		c.takeHome(ctx, r)
+		takeHome(ctx, c, r)
 	}
 	if err == nil && status != run.Completed {
-		err = &statusError{status}
+		err = &exit.StatusError{Status: status}
 	}
 	return err
 }
 
 // takeHome prints how to look at the approved commits and how to take them. It names commits in
 // full, because the repository may give a name another meaning by then.
-func (c *cli) takeHome(ctx context.Context, r found) {
+func takeHome(ctx context.Context, c *factory.Factory, r found) {
 	facts, err := r.Facts(ctx, r.id)
 	if err != nil {
 		return
@@ -150,15 +151,15 @@ func (c *cli) takeHome(ctx context.Context, r found) {
 	repo := story.OneLine(shellquote.Join(nearPath(facts.Repository.Path)), 200)
 	for _, line := range []string{
 		fmt.Sprintf("look: git -C %s log -p --reverse %s..%s", repo, facts.Repository.Base, facts.Head),
-		"merge: " + c.hintCommand("merge %s", r.shownName()),
+		"merge: " + c.Hint("merge %s", r.shownName()),
 		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Head),
 	} {
-		c.printf("  %s\n", c.style().Dim(line))
+		c.Printf("  %s\n", c.Style().Dim(line))
 	}
 }
 
 // outcomeOf returns how the run ended or, while it waits, how far it is.
-func (c *cli) outcomeOf(ctx context.Context, r found, status run.Status) (outcome, error) {
+func outcomeOf(ctx context.Context, c *factory.Factory, r found, status run.Status) (outcome, error) {
 	if status.Terminal() {
 		res, err := r.Result(ctx, r.id)
 		return outcome{RunResult: res}, err
@@ -178,8 +179,8 @@ func (c *cli) outcomeOf(ctx context.Context, r found, status run.Status) (outcom
 }
 
 // printWait prints how to settle the approval or question that the run waits for.
-func (c *cli) printWait(p run.Pending) {
-	s := c.style()
+func printWait(c *factory.Factory, p run.Pending) {
+	s := c.Style()
 	switch {
 	case p.Approval != nil:
 		what, look := "The run waits for an approval.", "diff %s"
@@ -189,44 +190,36 @@ func (c *cli) printWait(p run.Pending) {
 		if p.Approval.Unboxed {
 			what += " Sandbox off: " + run.Unboxed + "."
 		}
-		c.printf("\n")
-		c.screenOn(c.out).Wrapped(s.Wait(what) + " Nothing has been applied. Look and decide:")
-		c.printf("  %s\n", c.hintCommand(look, p.Name.Shown(p.RunID)))
-		c.printf("  %s\n", c.hintCommand("approve %s --approval %s", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
+		c.Printf("\n")
+		c.ScreenOn(c.Out).Wrapped(s.Wait(what) + " Nothing has been applied. Look and decide:")
+		c.Printf("  %s\n", c.Hint(look, p.Name.Shown(p.RunID)))
+		c.Printf("  %s\n", c.Hint("approve %s --approval %s", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
 		if p.Approval.Permission != nil {
-			c.printf("  %s\n", c.hintCommand("approve %s --approval %s --session", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
+			c.Printf("  %s\n", c.Hint("approve %s --approval %s --session", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
 		}
-		c.printf("  %s\n", c.hintCommand("reject %s --approval %s --reason TEXT", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
-		c.printWays(p.Approval.Next)
+		c.Printf("  %s\n", c.Hint("reject %s --approval %s --reason TEXT", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
+		printWays(c, p.Approval.Next)
 	case p.Question != nil:
-		c.printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.hintCommand("answer %s TEXT --question %s", p.Name.Shown(p.RunID), p.Question.QuestionID))
-		c.printWays(p.Question.Next)
+		c.Printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.Hint("answer %s TEXT --question %s", p.Name.Shown(p.RunID), p.Question.QuestionID))
+		printWays(c, p.Question.Next)
 	case p.Limited != nil:
-		c.printf("\n%s it goes on by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
+		c.Printf("\n%s it goes on by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
 	default:
-		c.printf("\nIt was settled meanwhile: %s\n", c.hintCommand("watch %s", p.Name.Shown(p.RunID)))
+		c.Printf("\nIt was settled meanwhile: %s\n", c.Hint("watch %s", p.Name.Shown(p.RunID)))
 	}
 }
 
 // printWays prints the consequence of each way to settle a wait.
-func (c *cli) printWays(o run.Outlook) {
+func printWays(c *factory.Factory, o run.Outlook) {
 	for _, w := range o.Ways() {
-		c.screenOn(c.out).Wrapped("  " + c.style().Dim(w.Do+" → "+w.Leads))
+		c.ScreenOn(c.Out).Wrapped("  " + c.Style().Dim(w.Do+" → "+w.Leads))
 	}
-}
-
-// userName returns the local user's name, or a number for one without a name. Decisions carry it.
-func (c *console) userName() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return cmp.Or(c.getenv("USER"), c.getenv("LOGNAME"), "uid-"+strconv.Itoa(os.Getuid()))
 }
 
 // byFlag adds the flag --by, which names who acts. The default is the user of this process. Another name is recorded with
 // that user beside it, because anyone can give any name.
-func (c *cli) byFlag(flags *pflag.FlagSet, by *string, usage string) {
-	*by = c.userName()
+func byFlag(c *factory.Factory, flags *pflag.FlagSet, by *string, usage string) {
+	*by = c.UserName()
 	flags.Var(&byName{by, *by}, "by", usage)
 }
 
@@ -261,8 +254,8 @@ func readableInput(a run.PendingApproval, raw []byte) []byte {
 
 // pendingDiff returns the subject of an approval, which is a patch or the input of a tool. It
 // reads the artifact and returns the bytes of its digest or an error.
-func (c *cli) pendingDiff(id run.ID, a run.PendingApproval) ([]byte, error) {
-	dir, err := c.openRecord(id)
+func pendingDiff(c *factory.Factory, id run.ID, a run.PendingApproval) ([]byte, error) {
+	dir, err := c.OpenRecord(id)
 	if err != nil {
 		return nil, err
 	}
@@ -273,10 +266,10 @@ func (c *cli) pendingDiff(id run.ID, a run.PendingApproval) ([]byte, error) {
 }
 
 // reportsOf returns a function that reads the report of an evaluation from the run's directory.
-func (c *cli) reportsOf(id run.ID) func(run.Ref) (check.Report, bool) {
+func reportsOf(c *factory.Factory, id run.ID) func(run.Ref) (check.Report, bool) {
 	return func(ref run.Ref) (check.Report, bool) {
 		var r check.Report
-		dir, err := c.openRecord(id)
+		dir, err := c.OpenRecord(id)
 		if err != nil {
 			return r, false
 		}

@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // atScreen returns a command at a screen of that width, and its output. Zero columns are a pipe.
-func atScreen(columns int, env ...string) (*cli, *bytes.Buffer) {
+func atScreen(columns int, env ...string) (*factory.Factory, *bytes.Buffer) {
 	var out bytes.Buffer
-	return newCLI(console{out: &out, err: &out, environ: append(env, "TERM=xterm"), now: time.Now, screen: columns > 0, width: func() int { return columns }}), &out
+	return newFactory(console.Console{Out: &out, Err: &out, Environ: append(env, "TERM=xterm"), Now: time.Now, Screen: columns > 0, Width: func() int { return columns }}), &out
 }
 
 // No line of a report is left to the terminal to wrap, however long the names are.
@@ -29,7 +31,7 @@ func TestAReportFitsTheScreen(t *testing.T) {
 	}
 	for _, columns := range []int{0, 40, 58, 80, 110, 200} {
 		c, out := atScreen(columns, "NO_COLOR=1")
-		c.printReport(r)
+		printReport(c, r)
 		for line := range strings.Lines(out.String()) {
 			if columns > 0 && terminal.Width(strings.TrimRight(line, "\n")) >= columns {
 				t.Errorf("%d columns: %q", columns, line)
@@ -51,7 +53,7 @@ func TestTheUsersFileSilencesTheBell(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(dir, "ratchet"), 0o700))
 	call := func() string {
 		c, out := atScreen(80, "XDG_CONFIG_HOME="+dir, "HOME="+dir)
-		c.screenOn(c.out).Call("it waits")
+		c.ScreenOn(c.Out).Call("it waits")
 		return out.String()
 	}
 	if got := call(); !strings.HasPrefix(got, "\a\x1b]9;") {
@@ -62,7 +64,7 @@ func TestTheUsersFileSilencesTheBell(t *testing.T) {
 		t.Errorf("the terminal gets %q", got)
 	}
 	c, out := atScreen(0)
-	c.screenOn(c.out).Call("it waits")
+	c.ScreenOn(c.Out).Call("it waits")
 	if out.Len() > 0 {
 		t.Errorf("a pipe gets %q", out.String())
 	}

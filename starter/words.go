@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 // agentWords are the settings whose values are words of one agent.
@@ -21,7 +22,7 @@ var agentWords = []string{"mode", "allow-tool", "deny-tool"}
 // fillWords sets the flags of agentWords that are not set. The words of a source are for the agents of a run by this
 // source and the later ones alone. It leaves them out, and says so, if none of those develops or fixes in this run. A
 // run that an agent starts keeps what lets less happen: the agent names the provider, and lifts no denial by that.
-func (c *cli) fillWords(flags *pflag.FlagSet, origins map[string]run.Origin, sources []source) error {
+func fillWords(c *factory.Factory, flags *pflag.FlagSet, origins map[string]run.Origin, sources []source) error {
 	agents := agentsOf(flags)
 	for i, s := range sources {
 		var f runFlags
@@ -36,7 +37,7 @@ func (c *cli) fillWords(flags *pflag.FlagSet, origins map[string]run.Origin, sou
 			if _, ok := s.values[name]; !ok || origins[name] != run.FromDefault {
 				continue
 			}
-			if !shareAgent(meant, agents) && !(c.byAgent && name != "allow-tool") {
+			if !shareAgent(meant, agents) && !(c.ByAgent && name != "allow-tool") {
 				left = append(left, name)
 				continue
 			}
@@ -45,7 +46,7 @@ func (c *cli) fillWords(flags *pflag.FlagSet, origins map[string]run.Origin, sou
 			}
 		}
 		if len(left) > 0 {
-			fmt.Fprintf(c.err, "starter: left out of %s: %s, for %s, which neither develops nor fixes in this run\n",
+			fmt.Fprintf(c.Err, "starter: left out of %s: %s, for %s, which neither develops nor fixes in this run\n",
 				placeOf[s.origin], strings.Join(left, ", "), namesOf(meant))
 		}
 	}

@@ -1,0 +1,137 @@
+// Package factory gives the commands what they share: the console, the engine with its client of runs, and the
+// place of the user's settings. It holds no helper of a command: those are functions in packages of one topic
+// each.
+package factory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+)
+
+// Factory is one run of the program.
+type Factory struct {
+	*console.Console
+	RunsDir string
+	Server  string // address of a server that the Temporal configuration names; empty: the engine of the runs directory
+	Queue   string // the task queue of the host whose disk holds the runs
+	Verbose bool   // show the outputs of tools
+	ByAgent bool   // an agent, not a person, starts the run of this command
+	Began   bool   // the command line was understood
+
+	execute func(context.Context, *Factory) int // the whole program, for commands that call others
+}
+
+// New returns the factory of one command line, and execute is what runs one.
+func New(c console.Console, execute func(context.Context, *Factory) int) *Factory {
+	return &Factory{Console: c.Open(), execute: execute}
+}
+
+// Fork returns the factory of another command line of the same program.
+func (c *Factory) Fork(of console.Console) *Factory { return New(of, c.execute) }
+
+// Run runs the command line, and returns its exit code.
+func (c *Factory) Run(ctx context.Context) int { return c.execute(ctx, c) }
+
+// Handle returns a cobra handler that calls handle. It records that the command line was
+// understood.
+func (c *Factory) Handle(handle func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c.Began = true
+		if err := c.checkRunsDir(); err != nil {
+			return err
+		}
+		return handle(cmd.Context(), args)
+	}
+}
+
+func (c *Factory) Dial(ctx context.Context) (*runs.Client, func(), error) {
+	o := temporalclient.Options{RunsDir: c.RunsDir}
+	target, err := c.ResolveEngine()
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := target.Dial(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.ClientOf(t), t.Close, nil
+}
+
+// ResolveEngine finds the engine of this command, and takes over its runs directory: the variables of `starter env` may
+// name an engine of another one, where its records are.
+func (c *Factory) ResolveEngine() (temporalclient.Target, error) {
+	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.RunsDir})
+	if err != nil {
+		return target, err
+	}
+	if target.Source == temporalclient.Configuration {
+		c.Server = target.Address
+	}
+	if target.RunsDir != "" {
+		c.RunsDir = target.RunsDir
+	}
+	return target, nil
+}
+
+func (c *Factory) ClientOf(t client.Client) *runs.Client {
+	r := runs.New(t, c.Queue)
+	r.Record, r.MayDecide, r.Here, r.By = c.RecordedEvents, c.MayDecide, HereLabel, c.UserName()
+	r.RunsDir = c.RunsDir
+	return r
+}
+
+// OpenRecord returns the directory of a run on this host.
+func (c *Factory) OpenRecord(id run.ID) (*rundir.Dir, error) {
+	return rundir.At(filepath.Join(c.RunsDir, "workflows", string(id)))
+}
+
+func (c *Factory) RecordedEvents(id run.ID) ([]run.Event, error) {
+	dir, err := c.OpenRecord(id)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Events()
+}
+
+// Hint returns a command line of this program that reaches the same engine.
+func (c *Factory) Hint(format string, args ...any) string {
+	line := cmp.Or(c.Program, "starter") + " " + fmt.Sprintf(format, args...)
+	if c.RunsDir != c.DefaultRunsDir() {
+		line += " --runs-dir " + shellquote.Join(c.RunsDir)
+	}
+	return line
+}
+
+// HereLabel returns the label of the repository around the working directory; empty if there is none.
+func HereLabel(ctx context.Context) string {
+	root, err := workspace.Root(ctx, ".")
+	if err != nil {
+		return ""
+	}
+	return run.Label(root)
+}
+
+// DefaultRunsDir returns the runs directory of a command that names none; see rundir.DefaultDir.
+func (c *Factory) DefaultRunsDir() string { return rundir.DefaultDir(c.Getenv) }
+
+// checkRunsDir refuses a command line that leads to no runs directory.
+func (c *Factory) checkRunsDir() error {
+	if c.RunsDir == "" {
+		return usage.Errorf("neither XDG_STATE_HOME nor HOME names a directory: name that of the runs with --runs-dir DIR")
+	}
+	return nil
+}
