@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
 )
 
 // testAfter looks back at two runs, of which one is merged: by the report, the page and the checkout, and then cleans
@@ -232,8 +233,8 @@ func TestAForgedRecordNamesNoBranchOfTheUsers(t *testing.T) {
 	c.RunsDir = t.TempDir()
 	for branch, want := range map[string]int{"release": 0, "feature/release": 0, "ratchet/1-mend-it": 1} {
 		gitIn(t, repo, "branch", branch)
-		r := recordOf{dir: c.RunsDir, in: in, branch: branch, events: []run.Event{{Payload: run.RunFailed{}}}}
-		n := len(branchOf(t.Context(), c, cleanFlags{}, r, time.Time{}, findLanded(t.Context(), c, []recordOf{r})))
+		r := runrecords.Record{Dir: c.RunsDir, Input: in, Branch: branch, Events: []run.Event{{Payload: run.RunFailed{}}}}
+		n := len(branchOf(t.Context(), c, cleanFlags{}, r, time.Time{}, runrecords.FindLanded(t.Context(), c, []runrecords.Record{r})))
 		if n != want {
 			t.Errorf("%s: %d branches", branch, n)
 		}

@@ -9,18 +9,19 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 func answerCommand(c *factory.Factory) *cobra.Command {
 	var r run.Reply
 	var alone bool // the text, without a run
-	take := onRunOr(c, 1, func(ctx context.Context, f found, args []string) error {
+	take := runref.OnOr(c, 1, func(ctx context.Context, f runref.Found, args []string) error {
 		r.Text = args[0]
-		if alone && namesRun(r.Text, f.id) {
+		if alone && namesRun(r.Text, f.ID) {
 			return usage.Errorf("%s names a run: say the answer, too", display.Line(r.Text))
 		}
-		p, err := f.Pending(ctx, f.id)
+		p, err := f.Pending(ctx, f.ID)
 		if err != nil {
 			return err
 		}
@@ -33,7 +34,7 @@ func answerCommand(c *factory.Factory) *cobra.Command {
 				return err
 			}
 		}
-		if err := f.Reply(ctx, f.id, r); err != nil {
+		if err := f.Reply(ctx, f.ID, r); err != nil {
 			return err
 		}
 		return printAccepted(c, f, r.QuestionID, "answered")
@@ -51,7 +52,7 @@ answered with the new total, or with "stop". What an answer leads to stands in
 "status".`,
 		Example:           "  starter answer slug#14 'round half up, as the invoice does'\n  starter answer slug#14 200000 --question qst-2-1\n  starter answer slug#14 'fix: call python3, there is no python here'",
 		Args:              usage.ArgsBetween(1, 2, "perhaps a RUN, and the answer as one argument"),
-		ValidArgsFunction: completeRun(c),
+		ValidArgsFunction: runref.Complete(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			alone = len(args) == 1
 			return take(cmd, args)
@@ -85,12 +86,12 @@ func isPartOf(text string, id run.ID) bool {
 }
 
 // readWord reads the answers that are no text: retry, after an error, and cancel, which is no answer.
-func readWord(c *factory.Factory, r *run.Reply, f found, q run.PendingQuestion) error {
+func readWord(c *factory.Factory, r *run.Reply, f runref.Found, q run.PendingQuestion) error {
 	switch word := strings.ToLower(strings.TrimSpace(r.Text)); {
 	case word == "retry" && q.Kind.Repeats():
 		r.Text, r.Retry = "", true
 	case word == "cancel" && q.Kind != run.BaselineQuestion:
-		return usage.Errorf("%q would be sent as an answer: end the run with `%s`, or say more than the word", r.Text, c.Hint("cancel %s", f.shownName()))
+		return usage.Errorf("%q would be sent as an answer: end the run with `%s`, or say more than the word", r.Text, c.Hint("cancel %s", f.ShownName()))
 	}
 	return nil
 }

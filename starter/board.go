@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -28,12 +28,9 @@ import (
 
 // Bounds of the board.
 const (
-	boardOpen     = 200 // open runs, besides all that wait
-	boardDone     = 20  // runs that are over
-	boardEvery    = 2 * time.Second
-	boardAsking   = 8               // runs that are asked at once for what they wait for
-	boardPatience = 3 * time.Second // for the answers of one look
-	boardWorking  = 40              // runs at work that are asked what they do
+	boardOpen  = 200 // open runs, besides all that wait
+	boardDone  = 20  // runs that are over
+	boardEvery = 2 * time.Second
 )
 
 // boardRows returns the rows of the board. What a run waits for is asked of the run itself, a few at once:
@@ -47,82 +44,7 @@ func boardRows(ctx context.Context, client *runs.Client) ([]board.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listedRows(slices.Concat(open, over)), nil
-}
-
-func listedRows(found []runs.Listed) []board.Row {
-	rows := make([]board.Row, len(found))
-	for i, l := range found {
-		rows[i] = board.Row{Listed: l}
-	}
-	return rows
-}
-
-// describeRows fills in what the waiting rows wait for, what the first working rows do, and what both have used.
-func describeRows(ctx context.Context, client *runs.Client, rows []board.Row) {
-	ctx, cancel := context.WithTimeout(ctx, boardPatience)
-	defer cancel()
-	slots := make(chan struct{}, boardAsking)
-	var asking sync.WaitGroup
-	working := 0
-	for i := range rows {
-		describe := describeWait
-		switch board.GroupOf(rows[i].Listed) {
-		case board.Done:
-			continue
-		case board.Working:
-			if working++; working > boardWorking {
-				continue
-			}
-			describe = describeWork
-		}
-		asking.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			describe(ctx, client, &rows[i])
-		})
-	}
-	asking.Wait()
-}
-
-func describeWait(ctx context.Context, client *runs.Client, r *board.Row) {
-	p, err := client.Pending(ctx, r.ID)
-	if err != nil {
-		return
-	}
-	switch {
-	case p.Approval != nil:
-		r.Title, r.Stat, r.Tool = p.Approval.Summary, p.Approval.Stat, p.Approval.Permission != nil
-	case p.Question != nil:
-		r.Title = p.Question.Question.Question
-	}
-	if state, err := client.State(ctx, r.ID); err == nil {
-		r.Since = state.UpdatedAt
-	}
-	if facts, err := client.Facts(ctx, r.ID); err == nil {
-		r.Used = facts.Usage
-	}
-}
-
-// describeWork fills in what a run at work does and has used, the calls under way included.
-func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
-	facts, err := client.Facts(ctx, r.ID)
-	if err != nil {
-		return
-	}
-	r.Used = facts.Usage
-	e, err := client.Describe(ctx, r.ID)
-	if err != nil {
-		return
-	}
-	doing := ""
-	for _, a := range e.Activities {
-		r.Used = r.Used.Add(a.Beat.Used)
-		doing = cmp.Or(a.Beat.Doing, doing)
-	}
-	if doing != "" {
-		r.Title = terminal.Clip(r.Goal, 40) + " · " + doing
-	}
+	return runrows.Of(slices.Concat(open, over)), nil
 }
 
 // openBoard shows the board until the person leaves it. What the person asks for runs as the command of
@@ -227,9 +149,9 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 				give(boardLook{rows: slices.Clone(rows), today: day.last})
 			}
 			if err == nil {
-				describeRows(ctx, client, rows)
+				runrows.Describe(ctx, client, rows)
 				day.sum(c.Now())
-				merged.mark(rows, func(found []runs.Listed) { markMerged(ctx, c, found) })
+				merged.mark(rows, func(found []runs.Listed) { runrows.MarkMerged(ctx, c, found) })
 			}
 			give(boardLook{rows, day.last, err})
 			select {
@@ -336,11 +258,6 @@ func globalArgs(c *factory.Factory) []string {
 		args = append(args, "--no-color")
 	}
 	return args
-}
-
-// waitTitle returns the line above the wait of a run.
-func waitTitle(s terminal.Style, r board.Row) string {
-	return s.Accent("▸ ") + s.Bold(r.Name.Shown(r.ID)) + s.Dim("  "+story.OneLine(r.Goal, 120))
 }
 
 // openBoardOrHelp shows the board, or the help where no engine answers.

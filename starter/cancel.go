@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -25,27 +26,27 @@ func cancelCommand(c *factory.Factory) *cobra.Command {
 worktree is removed; its branch and its record stay.`,
 		Example:           "  starter cancel slug#14",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: completeRun(c),
-		RunE: onRun(c, func(ctx context.Context, r found, _ []string) error {
-			if err := r.Cancel(ctx, r.id); err != nil {
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error {
+			if err := r.Cancel(ctx, r.ID); err != nil {
 				return err
 			}
 			wait, stop := context.WithTimeout(ctx, cancelPatience)
 			defer stop()
-			res, err := r.Result(wait, r.id)
+			res, err := r.Result(wait, r.ID)
 			if wait.Err() != nil && ctx.Err() == nil {
-				return fmt.Errorf("run %s: the cancellation is requested and not carried out yet: is a worker running?", r.shownName())
+				return fmt.Errorf("run %s: the cancellation is requested and not carried out yet: is a worker running?", r.ShownName())
 			}
 			if err != nil {
 				return err
 			}
 			if res.Status != run.Canceled {
-				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.shownName(), res.Status)
+				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.ShownName(), res.Status)
 			}
 			if c.JSON {
 				return c.PrintJSON(outcome{RunResult: res})
 			}
-			c.Printf("run %s: canceled; its branch %s has %s\n", r.shownName(), res.Branch, display.Count(res.Commits, "commit", "commits"))
+			c.Printf("run %s: canceled; its branch %s has %s\n", r.ShownName(), res.Branch, display.Count(res.Commits, "commit", "commits"))
 			return nil
 		}),
 	}

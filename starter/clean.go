@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -87,11 +88,11 @@ func cleanRuns(ctx context.Context, c *factory.Factory, f cleanFlags, before tim
 			return err
 		}
 	}
-	records, err := readRecords(c)
+	records, err := runrecords.Read(c)
 	if err != nil {
 		return err
 	}
-	landed := findLanded(ctx, c, records)
+	landed := runrecords.FindLanded(ctx, c, records)
 	if err := ctx.Err(); err != nil { // no repository is away for that
 		return err
 	}
@@ -122,10 +123,10 @@ func cleanRuns(ctx context.Context, c *factory.Factory, f cleanFlags, before tim
 }
 
 // leftBy returns what a run has left: its branch and, if it is over for long enough, its files and its record.
-func leftBy(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
+func leftBy(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecords.Record, before time.Time, landed map[string]merge.Landed) []leftover {
 	found := branchOf(ctx, c, f, r, before, landed)
 	away := len(found) > 0 && found[0].Why == whyAway
-	if end := r.endEvent(); end != nil && !end.TS.After(before) {
+	if end := r.End(); end != nil && !end.TS.After(before) {
 		found = append(found, filesOf(ctx, c, f, r, away)...)
 	}
 	return found
@@ -136,20 +137,20 @@ func leftBy(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, b
 const whyAway = "away"
 
 // branchOf returns the branch of a run, if it is there or may be there.
-func branchOf(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
-	in := r.in
+func branchOf(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecords.Record, before time.Time, landed map[string]merge.Landed) []leftover {
+	in := r.Input
 	// A record that another process has forged names no branch of the user's.
-	if run.CheckBranch(r.branch, in.RunID, in.Name) != nil {
+	if run.CheckBranch(r.Branch, in.RunID, in.Name) != nil {
 		return nil
 	}
-	b := leftover{RunID: in.RunID, Name: in.Name, Repository: in.Repository.Path, Kind: "branch", Path: r.branch}
+	b := leftover{RunID: in.RunID, Name: in.Name, Repository: in.Repository.Path, Kind: "branch", Path: r.Branch}
 	away := b
 	away.Why, away.Kept, away.Stays = whyAway, true, fmt.Sprintf("its repository is not at %s, or cannot be read", display.Line(in.Repository.Path))
 	l, readable := landed[in.Repository.Path]
 	if !readable {
 		return []leftover{away}
 	}
-	tip, err := l.Tip(ctx, r.branch)
+	tip, err := l.Tip(ctx, r.Branch)
 	if err != nil {
 		return []leftover{away}
 	}
@@ -163,16 +164,16 @@ func branchOf(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf,
 }
 
 // reasonOf returns the Why of a branch that is there, and why it stays; empty: it goes.
-func reasonOf(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, before time.Time, l merge.Landed, tip run.Commit) (why, stays string) {
+func reasonOf(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecords.Record, before time.Time, l merge.Landed, tip run.Commit) (why, stays string) {
 	why = "unmerged"
 	if has, err := l.Has(ctx, tip); err == nil && has {
 		why = "merged"
 	}
-	if tip == r.in.Repository.Base && (why == "merged" || r.in.Before == nil) { // else the commits of the run before are there
+	if tip == r.Input.Repository.Base && (why == "merged" || r.Input.Before == nil) { // else the commits of the run before are there
 		why = "empty"
 	}
-	inUse, _ := errors.AsType[*git.InUseError](l.CheckUnused(ctx, r.branch))
-	switch end := r.endEvent(); {
+	inUse, _ := errors.AsType[*git.InUseError](l.CheckUnused(ctx, r.Branch))
+	switch end := r.End(); {
 	case end == nil:
 		return "open", "its run is not over"
 	case end.TS.After(before):
@@ -186,22 +187,22 @@ func reasonOf(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf,
 }
 
 // filesOf returns the files of a run that is over, and its record. Away: its branch cannot be looked at.
-func filesOf(ctx context.Context, c *factory.Factory, f cleanFlags, r recordOf, away bool) (found []leftover) {
-	one := leftover{RunID: r.in.RunID, Name: r.in.Name, Repository: r.in.Repository.Path, Why: "over"}
-	id := string(r.in.RunID)
+func filesOf(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecords.Record, away bool) (found []leftover) {
+	one := leftover{RunID: r.Input.RunID, Name: r.Input.Name, Repository: r.Input.Repository.Path, Why: "over"}
+	id := string(r.Input.RunID)
 	for _, name := range []string{"agents/" + id, "workspaces/" + id, "tmp/" + id, "tmp/" + mergeChecks + id, checkouts + "/" + id} {
 		path := filepath.Join(c.RunsDir, filepath.FromSlash(name))
 		if _, err := os.Lstat(path); err == nil {
 			files := one
 			files.Kind, files.Path, files.Bytes = "files", path, bytesIn(path)
-			if name == checkouts+"/"+id && hasOwnChanges(ctx, c, r.in) {
+			if name == checkouts+"/"+id && hasOwnChanges(ctx, c, r.Input) {
 				files.Kept, files.Stays = true, "it has changes or build output of yours; remove it yourself"
 			}
 			found = append(found, files)
 		}
 	}
 	record := one
-	record.Kind, record.Path, record.Bytes, record.Kept = "record", r.dir, bytesIn(r.dir), !f.records
+	record.Kind, record.Path, record.Bytes, record.Kept = "record", r.Dir, bytesIn(r.Dir), !f.records
 	if away && f.records {
 		record.Kept, record.Stays = true, "else nothing here would know of its branch; remove it yourself if that repository is gone for good"
 	}
@@ -216,11 +217,11 @@ func hasOwnChanges(ctx context.Context, c *factory.Factory, in run.Input) bool {
 
 // unknownBranches returns the branches below ratchet/ whose runs have no record here: it was removed, or is on another
 // host. A run whose repository is away may have its branch in any.
-func unknownBranches(ctx context.Context, landed map[string]merge.Landed, records []recordOf) (found []leftover) {
+func unknownBranches(ctx context.Context, landed map[string]merge.Landed, records []runrecords.Record) (found []leftover) {
 	known := map[string][]string{} // branches, by the git directory that work trees share; empty: away
 	for _, r := range records {
-		common := landed[r.in.Repository.Path].Common()
-		known[common] = append(known[common], r.branch)
+		common := landed[r.Input.Repository.Path].Common()
+		known[common] = append(known[common], r.Branch)
 	}
 	for _, path := range slices.Sorted(maps.Keys(landed)) {
 		l := landed[path]
@@ -270,7 +271,7 @@ func removeRecord(dir string) error {
 // halfRemoved returns the rests of records that an earlier clean was killed in.
 func halfRemoved(c *factory.Factory, f cleanFlags) (found []leftover) {
 	workflows := filepath.Join(c.RunsDir, "workflows")
-	entries, _ := os.ReadDir(workflows) // readRecords has reported the error
+	entries, _ := os.ReadDir(workflows) // runrecords.Read has reported the error
 	for _, entry := range entries {
 		if id, going := strings.CutPrefix(entry.Name(), goingPrefix); going {
 			path := filepath.Join(workflows, entry.Name())

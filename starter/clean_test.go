@@ -13,18 +13,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 )
 
 const cleanedRun run.ID = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77"
 
 // overIn returns the record of a run that is over in a repository, where its branch has a commit of its own.
-func overIn(t *testing.T, c *factory.Factory, path string) recordOf {
+func overIn(t *testing.T, c *factory.Factory, path string) runrecords.Record {
 	t.Helper()
 	in := run.Input{RunID: cleanedRun, Name: "shop#1", Repository: run.Repository{Path: path, Base: run.Commit(strings.TrimSpace(gitIn(t, path, "rev-parse", "HEAD")))}}
-	r := recordOf{filepath.Join(c.RunsDir, "workflows", string(in.RunID)), in, "ratchet/1-mend-it", []run.Event{{Payload: run.RunCompleted{}}}}
-	must(t, os.MkdirAll(r.dir, 0o700))
+	r := runrecords.Record{Dir: filepath.Join(c.RunsDir, "workflows", string(in.RunID)), Input: in, Branch: "ratchet/1-mend-it", Events: []run.Event{{Payload: run.RunCompleted{}}}}
+	must(t, os.MkdirAll(r.Dir, 0o700))
 	commit := gitIn(t, path, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit-tree", "-p", "HEAD", "-m", "mended", "HEAD^{tree}")
-	gitIn(t, path, "branch", r.branch, strings.TrimSpace(commit))
+	gitIn(t, path, "branch", r.Branch, strings.TrimSpace(commit))
 	return r
 }
 
@@ -51,12 +53,12 @@ func TestABranchThatCannotBeLookedAtKeepsItsRecord(t *testing.T) {
 			r := overIn(t, c, linked)
 			lose(t, repo, linked)
 			f := cleanFlags{records: true, unmerged: true, yes: true}
-			records := []recordOf{r}
-			found := leftBy(t.Context(), c, f, r, time.Time{}, findLanded(t.Context(), c, records))
+			records := []runrecords.Record{r}
+			found := leftBy(t.Context(), c, f, r, time.Time{}, runrecords.FindLanded(t.Context(), c, records))
 			if len(found) != 2 {
 				t.Fatalf("%+v", found)
 			}
-			if b := found[0]; b.Kind != "branch" || b.Why != "away" || b.Path != r.branch || !b.Kept || b.Stays != "its repository is not at "+linked+", or cannot be read" {
+			if b := found[0]; b.Kind != "branch" || b.Why != "away" || b.Path != r.Branch || !b.Kept || b.Stays != "its repository is not at "+linked+", or cannot be read" {
 				t.Errorf("%+v", b)
 			}
 			if l := found[1]; l.Kind != "record" || !l.Kept || !strings.Contains(l.Stays, "know of its branch") {
@@ -78,15 +80,15 @@ func TestABranchOfAnotherWorkTreeIsNotUnknown(t *testing.T) {
 			c.RunsDir = t.TempDir()
 			repo := repository(t)
 			linked := linkedTo(t, repo)
-			records := []recordOf{overIn(t, c, linked)}
+			records := []runrecords.Record{overIn(t, c, linked)}
 			other := records[0]
-			other.in.Repository.Path, other.branch = repo, "ratchet/2-other"
+			other.Input.Repository.Path, other.Branch = repo, "ratchet/2-other"
 			records = append(records, other)
 			gitIn(t, repo, "branch", "ratchet/77-stranger")
 			if away {
 				gitIn(t, repo, "worktree", "remove", linked)
 			}
-			found := unknownBranches(t.Context(), findLanded(t.Context(), c, records), records)
+			found := unknownBranches(t.Context(), runrecords.FindLanded(t.Context(), c, records), records)
 			if len(found) != 1 || found[0].Path != "ratchet/77-stranger" || found[0].Why != "unknown" {
 				t.Errorf("%+v", found)
 			}
@@ -101,8 +103,8 @@ func TestWhatAnUnknownBranchSaysRemovesIt(t *testing.T) {
 	repo := filepath.Join(t.TempDir(), "kim's shop")
 	must(t, os.Rename(repository(t), repo))
 	gitIn(t, repo, "branch", "ratchet/77-stranger")
-	records := []recordOf{{in: run.Input{Repository: run.Repository{Path: repo}}, branch: "ratchet/1-mend-it"}}
-	found := unknownBranches(t.Context(), findLanded(t.Context(), c, records), records)
+	records := []runrecords.Record{{Input: run.Input{Repository: run.Repository{Path: repo}}, Branch: "ratchet/1-mend-it"}}
+	found := unknownBranches(t.Context(), runrecords.FindLanded(t.Context(), c, records), records)
 	if len(found) != 1 {
 		t.Fatalf("%+v", found)
 	}
@@ -126,8 +128,8 @@ func TestARemovedLinkedWorkTreeIsMadeAgain(t *testing.T) {
 			repo := repository(t)
 			linked := linkedTo(t, repo)
 			remove(t, repo, linked)
-			r := found{id: cleanedRun}
-			err := checkRepository(r, linked)
+			r := runref.Found{ID: cleanedRun}
+			err := runref.CheckRepository(r, linked)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -137,7 +139,7 @@ func TestARemovedLinkedWorkTreeIsMadeAgain(t *testing.T) {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", command, err, out)
 			}
-			if err := checkRepository(r, linked); err != nil {
+			if err := runref.CheckRepository(r, linked); err != nil {
 				t.Error(err)
 			}
 		})
@@ -150,9 +152,9 @@ func TestTheDiffOfARunWhoseRepositoryIsGone(t *testing.T) {
 	c.RunsDir = t.TempDir()
 	repo := repository(t)
 	of := overIn(t, c, repo)
-	facts := rundir.Facts{Repository: of.in.Repository, Branch: of.branch}
-	facts.Head = run.Commit(strings.TrimSpace(gitIn(t, repo, "rev-parse", of.branch)))
-	r := found{id: cleanedRun}
+	facts := rundir.Facts{Repository: of.Input.Repository, Branch: of.Branch}
+	facts.Head = run.Commit(strings.TrimSpace(gitIn(t, repo, "rev-parse", of.Branch)))
+	r := runref.Found{ID: cleanedRun}
 	if _, err := branchDiff(t.Context(), r, facts); err != nil {
 		t.Fatal(err)
 	}

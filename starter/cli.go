@@ -3,17 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
@@ -122,106 +117,6 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	root.SetCompletionCommandGroupID("tools")
 	return root
 }
-
-// found is a run and the client that reaches it.
-type found struct {
-	*runs.Client
-	id   run.ID
-	name run.Name // empty: it has none
-}
-
-// shownName returns how the run is called in front of people.
-func (r found) shownName() string { return r.name.Shown(r.id) }
-
-// onRun returns a cobra handler that calls handle with the run that the first argument names.
-func onRun(c *factory.Factory, handle func(ctx context.Context, r found, args []string) error) func(*cobra.Command, []string) error {
-	return onRunOr(c, 0, handle)
-}
-
-// onRunOr is onRun for a command that may be called without a run: with that many arguments it takes the only
-// run that waits in one of the ways.
-func onRunOr(c *factory.Factory, without int, handle func(ctx context.Context, r found, args []string) error, kinds ...run.Status) func(*cobra.Command, []string) error {
-	return c.Handle(func(ctx context.Context, args []string) error {
-		client, closeClient, err := c.Dial(ctx)
-		if err != nil {
-			return err
-		}
-		defer closeClient()
-		var id run.ID
-		if len(args) == without && kinds != nil {
-			id, err = pickRun(ctx, c, client, kinds...)
-		} else {
-			id, err = client.Find(ctx, args[0])
-			args = args[1:]
-		}
-		if err != nil {
-			return err
-		}
-		r, err := describeRun(ctx, c, client, id)
-		if err != nil {
-			return err
-		}
-		return explainEnd(ctx, c, r, handle(ctx, r, args))
-	})
-}
-
-// explainEnd returns the error of a command about a run. Where the command met the end of a workflow that was ended from
-// outside, the error says so, as status does.
-func explainEnd(ctx context.Context, c *factory.Factory, r found, err error) error {
-	if !errors.Is(err, runs.ErrOver) {
-		return err
-	}
-	return cmp.Or(endedOutside(ctx, c, r), err)
-}
-
-// endedOutside returns an error if the workflow of a run was ended from outside while the run is not over.
-func endedOutside(ctx context.Context, c *factory.Factory, r found) error {
-	e, err := r.Describe(ctx, r.id)
-	if err != nil || e.Open {
-		return nil
-	}
-	st, err := r.State(ctx, r.id)
-	if err != nil || st.Status.Terminal() {
-		return nil
-	}
-	return outsideError(c, r, e.Outcome, st.Status)
-}
-
-// outsideError is the error about a run whose workflow was ended from outside.
-func outsideError(c *factory.Factory, r found, outcome string, status run.Status) error {
-	return fmt.Errorf("run %s: its workflow was ended from outside (%s) while it was %s: its record can be resumed with `%s`",
-		r.shownName(), outcome, status, c.Hint("resume %s", r.id))
-}
-
-// describeRun returns a run with the name that the engine knows. It refuses a run that a configured server does not know:
-// a record of it on this host is another engine's.
-func describeRun(ctx context.Context, c *factory.Factory, client *runs.Client, id run.ID) (found, error) {
-	r := withName(ctx, client, id)
-	if r.name != "" || c.Server == "" {
-		return r, nil
-	}
-	_, err := client.Describe(ctx, id)
-	if _, unknown := errors.AsType[*runs.NotFoundError](err); unknown {
-		if _, recorded := c.OpenRecord(id); recorded == nil {
-			err = fmt.Errorf("the server at %s, which TEMPORAL_ADDRESS or its profile names, does not know run %s: its record in %s is another engine's; unset TEMPORAL_ADDRESS to ask that one",
-				display.Line(c.Server), id, display.Line(c.RunsDir))
-		}
-		return r, err
-	}
-	return r, nil
-}
-
-// withName returns a run with the name that the engine knows.
-func withName(ctx context.Context, client *runs.Client, id run.ID) found {
-	r := found{Client: client, id: id}
-	if e, err := client.Describe(ctx, id); err == nil {
-		r.name = e.Name
-	}
-	return r
-}
-
-// bothWaits are the ways in which a run waits for a person.
-var bothWaits = []run.Status{run.AwaitingApproval, run.AwaitingInput}
 
 // nearPath returns the path relative to the working directory when it lies there. It returns any
 // other path unchanged.

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -44,11 +45,11 @@ the run ends as canceled.`
 func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
 	cmd := &cobra.Command{
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
-		ValidArgsFunction: completeRun(c),
-		RunE: onRunOr(c, 0, func(ctx context.Context, r found, _ []string) error {
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
 			about := ""
 			if d.ApprovalID == "" {
-				p, err := r.Pending(ctx, r.id)
+				p, err := r.Pending(ctx, r.ID)
 				if err != nil {
 					return err
 				}
@@ -58,7 +59,7 @@ func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
 				d.ApprovalID = p.Approval.ApprovalID
 				about = ", " + story.OneLine(p.Approval.Summary, 200)
 			}
-			if err := r.Decide(ctx, r.id, *d); err != nil {
+			if err := r.Decide(ctx, r.ID, *d); err != nil {
 				return err
 			}
 			return printAccepted(c, r, d.ApprovalID, verdictText(*d)+about)
@@ -83,9 +84,9 @@ func verdictText(d run.Decision) string {
 }
 
 // lateDecision returns the error of a decision that came too late, with who has decided before, and when.
-func lateDecision(ctx context.Context, c *factory.Factory, r found, p run.Pending) error {
+func lateDecision(ctx context.Context, c *factory.Factory, r runref.Found, p run.Pending) error {
 	err := notWaiting("approval", p)
-	events, unread := r.Events(ctx, r.id, "")
+	events, unread := r.Events(ctx, r.ID, "")
 	if unread != nil {
 		return err
 	}
@@ -117,18 +118,18 @@ func notWaiting(what string, p run.Pending) error {
 }
 
 // printAccepted prints that the run took a message.
-func printAccepted(c *factory.Factory, r found, about, verdict string) error {
+func printAccepted(c *factory.Factory, r runref.Found, about, verdict string) error {
 	if c.JSON {
 		return c.PrintJSON(struct {
 			RunID  run.ID   `json:"runId"`
 			Name   run.Name `json:"name,omitempty"`
 			ID     string   `json:"id,omitempty"`
 			Result string   `json:"result"`
-		}{r.id, r.name, about, verdict})
+		}{r.ID, r.Name, about, verdict})
 	}
 	if about == "" {
 		about = "run"
 	}
-	c.Printf("%s of %s: %s\n", about, r.shownName(), verdict)
+	c.Printf("%s of %s: %s\n", about, r.ShownName(), verdict)
 	return nil
 }

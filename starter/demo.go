@@ -24,6 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -220,7 +221,7 @@ func (d *demo) printRow(name, value string) {
 
 // followRun tells the run with comments between its steps.
 func (d *demo) followRun(ctx context.Context, id run.ID) error {
-	r := found{d.up.Client, id, d.name}
+	r := runref.Found{Client: d.up.Client, ID: id, Name: d.name}
 	f := newFollowerOn(d.Factory, d.screen, r)
 	f.notes, f.typing, f.title = nil, false, "" // the answers are recorded, and the person is here
 	tell := f.tell
@@ -238,13 +239,13 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 		d.tellSlow(e)
 		return d.killAtWork(ctx, f, e)
 	}
-	f.decider = visitor{newDecider(d.Factory, d.screen, r.id), d, r.shownName()}
+	f.decider = visitor{newDecider(d.Factory, d.screen, r.ID), d, r.ShownName()}
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(d.Err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.Hint("up"), d.Hint("watch %s", r.shownName()))
+		fmt.Fprintf(d.Err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.Hint("up"), d.Hint("watch %s", r.ShownName()))
 	}
 	if err == nil && status != run.Completed {
-		err = printConclusion(ctx, d.Factory, found{d.up.Client, id, d.name}, status)
+		err = printConclusion(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, status)
 	}
 	return err
 }
@@ -353,7 +354,7 @@ func (d *demo) pauseReading(ctx context.Context) error {
 
 // printConclusion shows the branch and suggests the next commands.
 func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
-	out, err := outcomeOf(ctx, d.Factory, found{d.up.Client, id, d.name}, run.Completed)
+	out, err := outcomeOf(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, run.Completed)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 )
 
 // killing is the part of the demo that kills its engine and its worker while the tests of the first
@@ -124,7 +125,7 @@ func (d *demo) killAtWork(ctx context.Context, f *follower, e runs.Execution) er
 	if err := d.startUp(ctx); err != nil {
 		return err
 	}
-	f.watched = found{d.up.Client, f.id, d.name}
+	f.watched = runref.Found{Client: d.up.Client, ID: f.id, Name: d.name}
 	report.Restarted = d.up.processes()
 	d.kill.report = &report
 	s.Linef("  %s %s", s.Good("✓"), report.Restarted)

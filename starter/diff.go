@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -40,8 +41,8 @@ run's branch changes. --approval shows another patch that may be chosen. Charact
 or a reader is deceived by are made visible; --raw prints the bytes as they are.`,
 		Example:           "  starter diff slug#14\n  starter diff slug#14 --branch\n  starter diff slug#14 --raw > change.patch",
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
-		ValidArgsFunction: completeRun(c),
-		RunE: onRunOr(c, 0, func(ctx context.Context, r found, _ []string) error {
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
 			d, err := diffOf(ctx, c, r, f)
 			switch {
 			case err != nil:
@@ -52,7 +53,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 				c.Printf("%s", d.Diff)
 				return nil
 			case d.Diff == "":
-				fmt.Fprintf(c.Err, "starter: the branch of run %s has no changes yet\n", r.shownName())
+				fmt.Fprintf(c.Err, "starter: the branch of run %s has no changes yet\n", r.ShownName())
 				return nil
 			}
 			c.Printf("%s", c.Style().Diff(display.Text([]byte(d.Diff))))
@@ -60,7 +61,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 				c.Printf("%s\n", c.Style().Dim("… this is its head: the whole patch is in the run's directory on the worker's host"))
 			}
 			return nil
-		}, bothWaits...),
+		}, runref.BothWaits...),
 	}
 	cmd.Flags().BoolVar(&f.branch, "branch", false, "show the branch although a patch is pending")
 	cmd.Flags().StringVar(&f.approval, "approval", "", "`id` of the approval to show, when several patches may be chosen")
@@ -68,8 +69,8 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 	return cmd
 }
 
-func diffOf(ctx context.Context, c *factory.Factory, r found, f diffFlags) (shownDiff, error) {
-	p, err := r.Pending(ctx, r.id)
+func diffOf(ctx context.Context, c *factory.Factory, r runref.Found, f diffFlags) (shownDiff, error) {
+	p, err := r.Pending(ctx, r.ID)
 	if err != nil {
 		return shownDiff{}, err
 	}
@@ -78,12 +79,12 @@ func diffOf(ctx context.Context, c *factory.Factory, r found, f diffFlags) (show
 		if err != nil {
 			return shownDiff{}, err
 		}
-		return patchOf(c, r.id, chosen, f.raw)
+		return patchOf(c, r.ID, chosen, f.raw)
 	}
 	if f.approval != "" {
 		return shownDiff{}, notWaiting("approval", p)
 	}
-	facts, err := r.Facts(ctx, r.id)
+	facts, err := r.Facts(ctx, r.ID)
 	if err != nil {
 		return shownDiff{}, err
 	}
@@ -121,12 +122,12 @@ func patchOf(c *factory.Factory, id run.ID, a run.PendingApproval, exact bool) (
 	return d, nil
 }
 
-func branchDiff(ctx context.Context, r found, facts rundir.Facts) (shownDiff, error) {
-	d := shownDiff{RunID: r.id, Base: facts.Repository.Base, Head: facts.Head, Whole: true}
+func branchDiff(ctx context.Context, r runref.Found, facts rundir.Facts) (shownDiff, error) {
+	d := shownDiff{RunID: r.ID, Base: facts.Repository.Base, Head: facts.Head, Whole: true}
 	if facts.Head == facts.Repository.Base {
 		return d, nil
 	}
-	if err := checkRepository(r, facts.Repository.Path); err != nil {
+	if err := runref.CheckRepository(r, facts.Repository.Path); err != nil {
 		return d, err
 	}
 	out, err := git.Repo{Dir: facts.Repository.Path}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(facts.Repository.Base), string(facts.Head), "--")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -19,12 +20,12 @@ func eventsCommand(c *factory.Factory) *cobra.Command {
 		Short:             "List what happened in a run, one line an event",
 		Example:           "  starter events slug#14\n  starter events slug#14 --after evt-000007 --json",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: completeRun(c),
-		RunE: onRun(c, func(ctx context.Context, r found, _ []string) error {
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error {
 			if after != "" && (run.Event{ID: after}).Seq() == 0 {
 				return usage.Errorf("--after %q: event ids look like evt-000001", after)
 			}
-			events, err := r.Events(ctx, r.id, after)
+			events, err := r.Events(ctx, r.ID, after)
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
@@ -59,7 +60,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 		if got.code != 0 {
 			b.Fatalf("%d: %s", got.code, got.err)
 		}
-		f := newFollower(c, found{Client: client, id: run.ID(id)})
+		f := newFollowerOn(c, c.ScreenOn(c.Out), runref.Found{Client: client, ID: run.ID(id)})
 		following, stop := context.WithCancel(b.Context())
 		f.changes, f.decider = client.Changes(following, f.id), approving{}
 		attached := time.Now()

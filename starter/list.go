@@ -4,18 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
-	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
-	"github.com/ratchet-dev/ratchet/starter/internal/story"
-	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -59,8 +55,8 @@ first, then those that work, then those that are over.`,
 			if err != nil {
 				return err
 			}
-			markMerged(ctx, c, found)
-			return printList(ctx, c, client, found)
+			runrows.MarkMerged(ctx, c, found)
+			return runrows.Print(ctx, c, client, found)
 		}),
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only runs of this `status`")
@@ -76,97 +72,4 @@ func listRuns(ctx context.Context, client *runs.Client, f runs.Filter, bounded b
 		return client.List(ctx, f)
 	}
 	return runs.ListWithWaits(ctx, client, f)
-}
-
-// mergedPatience bounds the look into the repositories of a list.
-const mergedPatience = 2 * time.Second
-
-// markMerged marks the completed runs whose commits a branch of the user's has, in the repositories that are on this
-// host and answer soon. It marks no run without a record on this host: the run's own branch has the commits, too, and
-// may have any name.
-func markMerged(ctx context.Context, c *factory.Factory, found []runs.Listed) {
-	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
-	defer cancel()
-	branches := map[string][]string{} // of runs, by repository
-	for _, l := range found {
-		if l.Status == run.Completed && l.Repository != "" {
-			branches[l.Repository] = nil
-		}
-	}
-	if len(branches) == 0 {
-		return
-	}
-	recorded := map[run.ID]bool{}
-	ids, _ := recordedRuns(c)
-	for _, id := range ids {
-		if ctx.Err() != nil { // of some runs' branches alone nothing is known: one of another run may have the commits
-			return
-		}
-		facts, err := recordedFacts(c, id)
-		own, wanted := branches[facts.Repository.Path]
-		if err != nil || !wanted {
-			continue
-		}
-		branches[facts.Repository.Path] = append(own, facts.Branch)
-		recorded[id] = true
-	}
-	landed := landedBeside(ctx, branches)
-	for i, l := range found {
-		found[i].Merged = l.Status == run.Completed && recorded[l.ID] && landed[l.Repository].Runs[l.ID]
-	}
-}
-
-func printList(ctx context.Context, c *factory.Factory, client *runs.Client, found []runs.Listed) error {
-	if c.JSON {
-		return c.PrintJSON(found)
-	}
-	if len(found) == 0 {
-		c.Printf("No runs. `%s` starts one.\n", c.Hint("run --help"))
-		return nil
-	}
-	rows := listedRows(found)
-	describeRows(ctx, client, rows)
-	board.Sort(rows)
-	c.Printf("%s\n", strings.Join(board.Lines(c.Style(), rows, c.Now(), c.Columns()), "\n"))
-	return nil
-}
-
-// statusIn returns a status in its colour.
-func statusIn(s terminal.Style, status run.Status, outcome string) string {
-	text := string(status)
-	if outcome != "" {
-		text += " (" + outcome + ")"
-	}
-	switch {
-	case status == run.Completed:
-		return s.Good(text)
-	case status == run.Failed:
-		return s.Bad(text)
-	case status.Waiting():
-		return s.Wait(text)
-	}
-	return text
-}
-
-// completeRun completes the id of a run for the shell.
-func completeRun(c *factory.Factory) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		client, closeClient, err := c.Dial(cmd.Context())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		defer closeClient()
-		found, err := client.List(cmd.Context(), runs.Filter{Max: 50})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var ids []string
-		for _, l := range found {
-			ids = append(ids, cobra.CompletionWithDesc(l.Name.Shown(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
-		}
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -38,22 +39,22 @@ provider-execute, gatekeeper and so on. Of a long one the end is printed. The
 run's directory must be on this host.`,
 		Example:           "  starter logs slug#14\n  starter logs slug#14 provider-execute",
 		Args:              usage.ArgsBetween(1, 2, "a RUN and perhaps the name of a log"),
-		ValidArgsFunction: completeRun(c),
-		RunE: onRun(c, func(_ context.Context, r found, args []string) error {
-			dir, err := c.OpenRecord(r.id)
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.On(c, func(_ context.Context, r runref.Found, args []string) error {
+			dir, err := c.OpenRecord(r.ID)
 			if err != nil {
-				return fmt.Errorf("the directory of run %s is not here (%w): name the worker's with --runs-dir", r.id, err)
+				return fmt.Errorf("the directory of run %s is not here (%w): name the worker's with --runs-dir", r.ID, err)
 			}
 			files, err := readLogs(dir.Path(), args)
 			if err != nil {
-				return fmt.Errorf("logs of run %s: %w", r.id, err)
+				return fmt.Errorf("logs of run %s: %w", r.ID, err)
 			}
 			if c.JSON {
 				return c.PrintJSON(struct {
 					RunID string    `json:"runId"`
 					Dir   string    `json:"dir"`
 					Logs  []logFile `json:"logs"`
-				}{string(r.id), dir.Path(), files})
+				}{string(r.ID), dir.Path(), files})
 			}
 			printLogs(c, files)
 			return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 )
 
 // remote is the engine of the tools. It looks for the engine when a tool asks for it, and again
@@ -113,14 +114,14 @@ func withEngine[T any](ctx context.Context, r *remote, ask func(client.Client) (
 }
 
 // onNamed calls ask with the run of that name.
-func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found) (T, error)) (T, error) {
+func onNamed[T any](ctx context.Context, r *remote, name string, ask func(runref.Found) (T, error)) (T, error) {
 	return withEngine(ctx, r, func(t client.Client) (out T, err error) {
 		c := r.cli.ClientOf(t)
 		id, err := c.Find(ctx, name)
 		if err != nil {
 			return out, err
 		}
-		return ask(withName(ctx, c, id))
+		return ask(runref.WithName(ctx, c, id))
 	})
 }
 
@@ -139,13 +140,13 @@ func (r *remote) List(ctx context.Context, f runs.Filter) ([]runs.Listed, error)
 }
 
 func (r *remote) Standing(ctx context.Context, name string) (any, error) {
-	return onNamed(ctx, r, name, func(f found) (any, error) { return statusOf(ctx, r.cli, f) })
+	return onNamed(ctx, r, name, func(f runref.Found) (any, error) { return statusOf(ctx, r.cli, f) })
 }
 
 func (r *remote) Decide(ctx context.Context, name string, d run.Decision) (run.ID, error) {
-	return onNamed(ctx, r, name, func(f found) (run.ID, error) { return f.id, f.Decide(ctx, f.id, d) })
+	return onNamed(ctx, r, name, func(f runref.Found) (run.ID, error) { return f.ID, f.Decide(ctx, f.ID, d) })
 }
 
 func (r *remote) Reply(ctx context.Context, name string, reply run.Reply) (run.ID, error) {
-	return onNamed(ctx, r, name, func(f found) (run.ID, error) { return f.id, f.Reply(ctx, f.id, reply) })
+	return onNamed(ctx, r, name, func(f runref.Found) (run.ID, error) { return f.ID, f.Reply(ctx, f.ID, reply) })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
@@ -63,5 +64,5 @@ func mayName(provider string) error {
 
 // Await waits until the run needs a person or has ended, or until ctx ends, and says what it needs.
 func (r *remote) Await(ctx context.Context, name string) (any, error) {
-	return onNamed(context.WithoutCancel(ctx), r, name, func(f found) (any, error) { return f.AwaitNeeds(ctx, f.id) }) // the last look is not cut off
+	return onNamed(context.WithoutCancel(ctx), r, name, func(f runref.Found) (any, error) { return f.AwaitNeeds(ctx, f.ID) }) // the last look is not cut off
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -68,8 +69,8 @@ with your variables: give it the --toolchain of the worker's. Then git merge
 changes of yours that are in the way leave everything as it was.`,
 		Example:           "  starter merge slug#14\n  starter merge 14 --squash\n  starter merge 14 --into release --dry-run",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: completeRun(c),
-		RunE:              onRun(c, func(ctx context.Context, r found, _ []string) error { return mergeRun(ctx, c, r, f) }),
+		ValidArgsFunction: runref.Complete(c),
+		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return mergeRun(ctx, c, r, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.into, "into", "", "`branch` to merge into; default: the one that is checked out")
@@ -83,7 +84,7 @@ changes of yours that are in the way leave everything as it was.`,
 }
 
 // mergeRun refuses what a run has started, as every decision does.
-func mergeRun(ctx context.Context, c *factory.Factory, r found, f mergeFlags) error {
+func mergeRun(ctx context.Context, c *factory.Factory, r runref.Found, f mergeFlags) error {
 	if err := c.MayDecide(); err != nil {
 		return err
 	}
@@ -93,27 +94,27 @@ func mergeRun(ctx context.Context, c *factory.Factory, r found, f mergeFlags) er
 	}
 	in, work, err := mergeInput(ctx, c, r, f)
 	if err == nil {
-		err = checkRepository(r, in.Repository)
+		err = runref.CheckRepository(r, in.Repository)
 	}
 	if err != nil {
 		return err
 	}
 	plan, err := merge.Prepare(ctx, in)
 	if _, conflict := errors.AsType[*merge.ConflictError](err); conflict {
-		return fmt.Errorf("%s is not merged: %w, or let the agent do it again with `%s`", r.shownName(), err, c.Hint("retry %s --onto %s", r.shownName(), cmp.Or(f.into, "HEAD")))
+		return fmt.Errorf("%s is not merged: %w, or let the agent do it again with `%s`", r.ShownName(), err, c.Hint("retry %s --onto %s", r.ShownName(), cmp.Or(f.into, "HEAD")))
 	}
 	if err != nil {
-		return fmt.Errorf("%s is not merged: %w", r.shownName(), err)
+		return fmt.Errorf("%s is not merged: %w", r.ShownName(), err)
 	}
 	if plan.Into == work.branch {
 		return usage.Errorf("%s is the run's own branch: switch to the branch to merge into, or name it with --into", display.Line(plan.Into))
 	}
-	out := mergeReport{RunID: r.id, Name: r.name, Into: plan.Into, Before: plan.Old, After: plan.New, Commits: plan.Commits, Already: plan.Commits == 0, DryRun: f.dryRun}
+	out := mergeReport{RunID: r.ID, Name: r.Name, Into: plan.Into, Before: plan.Old, After: plan.New, Commits: plan.Commits, Already: plan.Commits == 0, DryRun: f.dryRun}
 	out.Rebased = !out.Already && !plan.Checked
 	warnOfMerge(c, plan)
 	if out.Rebased && !f.noChecks {
 		if out.Checks, err = checkMerged(ctx, c, config, work.Input, plan.New); err != nil {
-			return fmt.Errorf("%s is not merged into %s, nothing was changed: %w", r.shownName(), display.Line(plan.Into), err)
+			return fmt.Errorf("%s is not merged into %s, nothing was changed: %w", r.ShownName(), display.Line(plan.Into), err)
 		}
 	}
 	out.Unchecked = out.Rebased && len(out.Checks) == 0
@@ -121,7 +122,7 @@ func mergeRun(ctx context.Context, c *factory.Factory, r found, f mergeFlags) er
 		return printMerge(c, out)
 	}
 	if err := plan.Apply(ctx); err != nil {
-		return fmt.Errorf("%s is not merged into %s: %w", r.shownName(), display.Line(plan.Into), err)
+		return fmt.Errorf("%s is not merged into %s: %w", r.ShownName(), display.Line(plan.Into), err)
 	}
 	if !f.keep && (plan.Commits > 0 || plan.Already != "") { // else its commits are nowhere but there
 		err := merge.RemoveBranch(ctx, in.Repository, work.branch, in.Head)
@@ -149,21 +150,21 @@ type mergedRun struct {
 }
 
 // mergeInput reads the commits to merge from the engine, which is the truth about a run.
-func mergeInput(ctx context.Context, c *factory.Factory, r found, f mergeFlags) (in merge.Input, work mergedRun, err error) {
-	facts, err := r.Facts(ctx, r.id)
+func mergeInput(ctx context.Context, c *factory.Factory, r runref.Found, f mergeFlags) (in merge.Input, work mergedRun, err error) {
+	facts, err := r.Facts(ctx, r.ID)
 	if err != nil {
 		return in, work, err
 	}
-	state, err := r.State(ctx, r.id)
+	state, err := r.State(ctx, r.ID)
 	switch {
 	case err != nil:
 		return in, work, err
 	case state.Status != run.Completed:
-		return in, work, fmt.Errorf("run %s is %s: only a completed run is merged", r.shownName(), state.Status)
+		return in, work, fmt.Errorf("run %s is %s: only a completed run is merged", r.ShownName(), state.Status)
 	case facts.Commits == 0:
-		return in, work, fmt.Errorf("run %s has no commits: there is nothing to merge", r.shownName())
+		return in, work, fmt.Errorf("run %s has no commits: there is nothing to merge", r.ShownName())
 	}
-	events, err := r.Events(ctx, r.id, "")
+	events, err := r.Events(ctx, r.ID, "")
 	if err != nil {
 		return in, work, err
 	}
@@ -172,11 +173,11 @@ func mergeInput(ctx context.Context, c *factory.Factory, r found, f mergeFlags) 
 			work = mergedRun{created.Input, facts.Branch}
 		}
 	}
-	if work.RunID != r.id {
-		return in, work, fmt.Errorf("the first event of run %s is not at hand: name its runs directory with --runs-dir", r.shownName())
+	if work.RunID != r.ID {
+		return in, work, fmt.Errorf("the first event of run %s is not at hand: name its runs directory with --runs-dir", r.ShownName())
 	}
 	return merge.Input{
-		Repository: facts.Repository.Path, RunID: r.id, Name: r.name, Goal: facts.Goal, Base: work.firstBase(), Head: facts.Head,
+		Repository: facts.Repository.Path, RunID: r.ID, Name: r.Name, Goal: facts.Goal, Base: work.firstBase(), Head: facts.Head,
 		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: approversBefore(ctx, c, r, work.Input, approversByCommit(events)),
 	}, work, nil
 }
@@ -194,7 +195,7 @@ const maxChain = 50
 
 // approversBefore adds who approved the commits of the runs before this run, as far as their events are
 // at hand.
-func approversBefore(ctx context.Context, c *factory.Factory, r found, in run.Input, by map[run.Commit]string) map[run.Commit]string {
+func approversBefore(ctx context.Context, c *factory.Factory, r runref.Found, in run.Input, by map[run.Commit]string) map[run.Commit]string {
 	for range maxChain {
 		if in.Before == nil {
 			break

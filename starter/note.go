@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -17,10 +18,10 @@ func noteCommand(c *factory.Factory) *cobra.Command {
 		Short:             "Leave guidance for the run's next prompt, or for the agent at work",
 		Example:           "  starter note slug#14 'the money package has a rounding helper, use it'",
 		Args:              usage.Args(2, "a RUN and the note as one argument"),
-		ValidArgsFunction: completeRun(c),
-		RunE: onRun(c, func(ctx context.Context, f found, args []string) error {
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.On(c, func(ctx context.Context, f runref.Found, args []string) error {
 			n.Text = args[0]
-			if err := f.Note(ctx, f.id, n); err != nil {
+			if err := f.Note(ctx, f.ID, n); err != nil {
 				return err
 			}
 			return printAccepted(c, f, "", "noted: the next prompt carries it, and an agent that takes notes into its turn is told now")

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -34,29 +35,29 @@ changed something in it. Each file that is not in the commit counts, build outpu
 and others that git ignores, too: remove them to have it made anew.`,
 		Example:           "  starter open slug#14\n  cd \"$(starter open 14 --print)\"",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: completeRun(c),
-		RunE:              onRun(c, func(ctx context.Context, r found, _ []string) error { return openRun(ctx, c, r, show) }),
+		ValidArgsFunction: runref.Complete(c),
+		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return openRun(ctx, c, r, show) }),
 	}
 	cmd.Flags().BoolVar(&show, "print", false, "print the path and open nothing")
 	return cmd
 }
 
-func openRun(ctx context.Context, c *factory.Factory, r found, show bool) error {
-	facts, err := r.Facts(ctx, r.id)
+func openRun(ctx context.Context, c *factory.Factory, r runref.Found, show bool) error {
+	facts, err := r.Facts(ctx, r.ID)
 	if err == nil {
-		err = checkRepository(r, facts.Repository.Path)
+		err = runref.CheckRepository(r, facts.Repository.Path)
 	}
 	if err != nil {
 		return err
 	}
-	tree, err := checkoutOf(c, r.id, facts.Repository)
+	tree, err := checkoutOf(c, r.ID, facts.Repository)
 	if err != nil {
 		return err
 	}
 	changed := changedSince(ctx, tree)
 	if !changed {
 		if err := tree.Make(ctx, cmp.Or(facts.Head, facts.Repository.Base)); err != nil {
-			return fmt.Errorf("check out run %s: %w", r.shownName(), err)
+			return fmt.Errorf("check out run %s: %w", r.ShownName(), err)
 		}
 	}
 	path := tree.WorkDir()

@@ -9,6 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -25,7 +26,7 @@ the page's server ends. It opens Temporal's Web UI, too. What is decided there i
 the name of --by; a link with --by is for another person, and opens the page alone.`,
 		Example:           "  starter page\n  starter page 0198c5e2\n  starter page --by kim",
 		Args:              usage.ArgsBetween(0, 1, "at most one RUN"),
-		ValidArgsFunction: completeRun(c),
+		ValidArgsFunction: runref.Complete(c),
 		RunE: c.Handle(func(ctx context.Context, args []string) error {
 			return linkPage(ctx, c, name, cmd.Flags().Changed("by"), args)
 		}),

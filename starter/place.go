@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/file"
@@ -88,14 +86,4 @@ func freePort(port int, chosen bool) int {
 	}
 	_ = l.Close()
 	return port
-}
-
-// checkRepository refuses a command that works in the repository of a run where that is not on this host. A linked work
-// tree that was removed can be made again: the run's branch is in its repository.
-func checkRepository(r found, path string) error {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		again := shellquote.Join("git", "worktree", "add", "-f", "--detach", path)
-		return fmt.Errorf("the repository of run %s is not at %s: move it back there, or do this on the host of the run's worker; if it was a linked work tree, `%s` in its repository makes it again", r.shownName(), display.Line(path), display.Line(again))
-	}
-	return nil
 }

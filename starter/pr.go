@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	forgeflow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
@@ -36,8 +37,8 @@ branch, text and status up to date: there is one pull request for each branch. A
 branch with commits that are not the run's is never overwritten.`,
 		Example:           "  starter pr slug#14\n  starter pr 14 --base release --title 'Trim titles'",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: completeRun(c),
-		RunE:              onRun(c, func(ctx context.Context, r found, _ []string) error { return openPullRequest(ctx, c, r, in) }),
+		ValidArgsFunction: runref.Complete(c),
+		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return openPullRequest(ctx, c, r, in) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&in.Remote, "remote", "", "`name` of the git remote to push to; default: origin")
@@ -47,22 +48,22 @@ branch with commits that are not the run's is never overwritten.`,
 	return cmd
 }
 
-func openPullRequest(ctx context.Context, c *factory.Factory, r found, in forge.Target) error {
+func openPullRequest(ctx context.Context, c *factory.Factory, r runref.Found, in forge.Target) error {
 	if err := c.MayDecide(); err != nil {
 		return err
 	}
-	in.RunID = r.id
+	in.RunID = r.ID
 	out, err := r.PullRequest(ctx, in, func(reason string) {
 		fmt.Fprintf(c.Err, "starter: %s; trying again\n", display.Line(reason))
 	})
 	if ctx.Err() != nil {
-		fmt.Fprintf(c.Err, "starter: the worker goes on; `%s` shows the result\n", c.Hint("pr %s", r.shownName()))
+		fmt.Fprintf(c.Err, "starter: the worker goes on; `%s` shows the result\n", c.Hint("pr %s", r.ShownName()))
 	}
 	if err != nil {
-		return fmt.Errorf("no pull request for %s: %w", r.shownName(), err)
+		return fmt.Errorf("no pull request for %s: %w", r.ShownName(), err)
 	}
 	if c.JSON {
-		return c.PrintJSON(prReport{r.id, r.name, out})
+		return c.PrintJSON(prReport{r.ID, r.Name, out})
 	}
 	s := c.Style()
 	word := "is up to date"
@@ -74,7 +75,7 @@ func openPullRequest(ctx context.Context, c *factory.Factory, r found, in forge.
 	case out.Created:
 		word = "is open"
 	}
-	c.Printf("%s pull request #%d of %s %s: %s\n", s.Good("✓"), out.Number, s.Bold(r.shownName()), word, display.Line(out.URL))
+	c.Printf("%s pull request #%d of %s %s: %s\n", s.Good("✓"), out.Number, s.Bold(r.ShownName()), word, display.Line(out.URL))
 	if out.Unpushed > 0 {
 		c.Printf("  %s\n", s.Wait(fmt.Sprintf("it also shows %s of yours that %s there does not have: push them", display.Count(out.Unpushed, "commit", "commits"), display.Line(out.Base))))
 	}

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -14,11 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/merge"
-	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -64,14 +58,14 @@ func parseSpan(text string) (time.Duration, error) {
 }
 
 func reportRuns(ctx context.Context, c *factory.Factory, since time.Time) error {
-	records, err := readRecords(c)
+	records, err := runrecords.Read(c)
 	if err != nil {
 		return err
 	}
-	landed := findLanded(ctx, c, records)
+	landed := runrecords.FindLanded(ctx, c, records)
 	var stories []report.Story
 	for _, r := range records {
-		stories = append(stories, report.Story{Events: r.events, Merged: landed[r.in.Repository.Path].Runs[r.in.RunID]})
+		stories = append(stories, report.Story{Events: r.Events, Merged: landed[r.Input.Repository.Path].Runs[r.Input.RunID]})
 	}
 	out, err := report.Of(stories, since)
 	if err != nil {
@@ -82,86 +76,6 @@ func reportRuns(ctx context.Context, c *factory.Factory, since time.Time) error 
 	}
 	printReport(c, out)
 	return nil
-}
-
-// recordOf is the record of a run on this host.
-type recordOf struct {
-	dir    string
-	in     run.Input
-	branch string
-	events []run.Event
-}
-
-// endEvent returns the event that ended the run; nil: it is not over.
-func (r recordOf) endEvent() *run.Event {
-	last := r.events[len(r.events)-1]
-	switch last.Payload.(type) {
-	case run.RunCompleted, run.RunFailed, run.RunCanceled:
-		return &last
-	}
-	return nil
-}
-
-// recordedRuns returns the runs that have a record on this host.
-func recordedRuns(c *factory.Factory) (ids []run.ID, err error) {
-	entries, err := os.ReadDir(filepath.Join(c.RunsDir, "workflows"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, entry := range entries {
-		if id := run.ID(entry.Name()); id.Validate() == nil {
-			ids = append(ids, id)
-		}
-	}
-	return ids, err
-}
-
-// recordedFacts reads the facts that the record of a run has beside its events.
-func recordedFacts(c *factory.Factory, id run.ID) (rundir.Facts, error) {
-	dir, err := c.OpenRecord(id)
-	if err != nil {
-		return rundir.Facts{}, err
-	}
-	return dir.Facts()
-}
-
-// readRecords returns the records of this host. It names those that cannot be read, and leaves them out.
-func readRecords(c *factory.Factory) (list []recordOf, err error) {
-	ids, err := recordedRuns(c)
-	for _, id := range ids {
-		events, err := c.RecordedEvents(id)
-		if err == nil && len(events) == 0 {
-			continue
-		}
-		if err != nil {
-			fmt.Fprintf(c.Err, "starter: the record of run %s is left out: %s\n", id, display.Line(err.Error()))
-			continue
-		}
-		if created, ok := events[0].Payload.(run.RunCreated); ok && created.RunID == id {
-			list = append(list, recordOf{filepath.Join(c.RunsDir, "workflows", string(id)), created.Input, created.Branch, events})
-		}
-	}
-	return list, err
-}
-
-// findLanded looks into the repositories of the records.
-func findLanded(ctx context.Context, c *factory.Factory, records []recordOf) map[string]merge.Landed {
-	branches := map[string][]string{}
-	for _, r := range records {
-		branches[r.in.Repository.Path] = append(branches[r.in.Repository.Path], r.branch)
-	}
-	return landedBeside(ctx, branches)
-}
-
-// landedBeside looks into the repositories of the branches of runs. One that is gone or cannot be read is left out.
-func landedBeside(ctx context.Context, branches map[string][]string) map[string]merge.Landed {
-	landed := map[string]merge.Landed{}
-	for path, own := range branches {
-		if l, err := merge.FindLanded(ctx, path, own); err == nil {
-			landed[path] = l
-		}
-	}
-	return landed
 }
 
 func printReport(c *factory.Factory, r report.Report) {

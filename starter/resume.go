@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -191,7 +192,7 @@ func resumeRun(ctx context.Context, c *factory.Factory, s *run.Snapshot, detach 
 	if err != nil {
 		return err
 	}
-	return followStarted(ctx, c, found{client, id, s.Input.Name}, detach)
+	return followStarted(ctx, c, runref.Found{Client: client, ID: id, Name: s.Input.Name}, detach)
 }
 
 // latest rebuilds a run from its record, and refuses one that is over.

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -84,12 +85,12 @@ func goOnFlags(c *factory.Factory, cmd *cobra.Command, f *retryFlags) *pflag.Fla
 	flags.DurationVar(&f.limits.Check, "check-timeout", 0, "limit of each check; default: as before")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	f.given = flags.Changed
-	cmd.Args, cmd.ValidArgsFunction = usage.Args(1, usage.WantsRun), completeRun(c)
-	cmd.RunE = onRun(c, func(ctx context.Context, r found, _ []string) error { return retryRun(ctx, c, r, *f) })
+	cmd.Args, cmd.ValidArgsFunction = usage.Args(1, usage.WantsRun), runref.Complete(c)
+	cmd.RunE = runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return retryRun(ctx, c, r, *f) })
 	return flags
 }
 
-func retryRun(ctx context.Context, c *factory.Factory, r found, f retryFlags) error {
+func retryRun(ctx context.Context, c *factory.Factory, r runref.Found, f retryFlags) error {
 	in, err := retryInput(ctx, c, r, f)
 	if err != nil {
 		return err
@@ -103,27 +104,27 @@ func retryRun(ctx context.Context, c *factory.Factory, r found, f retryFlags) er
 	if err := beginRun(ctx, c, r.Client, &in, ""); err != nil {
 		return err
 	}
-	return followStarted(ctx, c, found{r.Client, in.RunID, in.Name}, f.detach)
+	return followStarted(ctx, c, runref.Found{Client: r.Client, ID: in.RunID, Name: in.Name}, f.detach)
 }
 
 // retryInput returns the input of the run that continues r.
-func retryInput(ctx context.Context, c *factory.Factory, r found, f retryFlags) (in run.Input, err error) {
-	events, err := r.Events(ctx, r.id, "")
+func retryInput(ctx context.Context, c *factory.Factory, r runref.Found, f retryFlags) (in run.Input, err error) {
+	events, err := r.Events(ctx, r.ID, "")
 	if err != nil {
 		return in, err
 	}
 	s, err := run.Fold(events)
 	if err != nil {
-		return in, fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shownName(), err)
+		return in, fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.ShownName(), err)
 	}
 	switch status := s.State.Status; {
 	case !status.Terminal():
-		if err := endedOutside(ctx, c, r); err != nil {
+		if err := runref.EndedOutside(ctx, c, r); err != nil {
 			return in, err
 		}
-		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.shownName(), status, c.Hint("cancel %s", r.shownName()))
+		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.ShownName(), status, c.Hint("cancel %s", r.ShownName()))
 	case f.unfinished && status == run.Completed:
-		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.shownName(), c.Hint("retry %s", r.shownName()))
+		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.ShownName(), c.Hint("retry %s", r.ShownName()))
 	}
 	if f.onto != "" {
 		if in, err = goOnOnto(ctx, c, r, s, f); err != nil {
@@ -147,11 +148,11 @@ func retryInput(ctx context.Context, c *factory.Factory, r found, f retryFlags) 
 	if len(left) > 0 {
 		fmt.Fprintf(c.Err, "starter: left out: %s, which %s does not take from the run before\n", strings.Join(left, ", "), display.OneLine(f.provider, 60))
 	}
-	if err := checkRepository(r, in.Repository.Path); err != nil {
+	if err := runref.CheckRepository(r, in.Repository.Path); err != nil {
 		return in, err
 	}
 	if _, err := workspace.Inspect(ctx, in.Repository.Path, string(in.Repository.Base)); err != nil {
-		return in, fmt.Errorf("the last commit of run %s: %w", r.shownName(), err)
+		return in, fmt.Errorf("the last commit of run %s: %w", r.ShownName(), err)
 	}
 	in.Naming.Branch = in.RunID.Branch() // until it has its number
 	if err := in.Validate(); err != nil {
@@ -162,8 +163,8 @@ func retryInput(ctx context.Context, c *factory.Factory, r found, f retryFlags) 
 
 // goOnOnto returns the input of a run that begins at another branch, with the patch of the run before among what its
 // prompts carry.
-func goOnOnto(ctx context.Context, c *factory.Factory, r found, s *run.Snapshot, f retryFlags) (in run.Input, err error) {
-	if err := checkRepository(r, s.Input.Repository.Path); err != nil {
+func goOnOnto(ctx context.Context, c *factory.Factory, r runref.Found, s *run.Snapshot, f retryFlags) (in run.Input, err error) {
+	if err := runref.CheckRepository(r, s.Input.Repository.Path); err != nil {
 		return in, err
 	}
 	src, err := workspace.Inspect(ctx, s.Input.Repository.Path, f.onto)
@@ -175,7 +176,7 @@ func goOnOnto(ctx context.Context, c *factory.Factory, r found, s *run.Snapshot,
 		return in, err
 	}
 	if patch.Diff == "" {
-		return in, fmt.Errorf("run %s has no commits: there is nothing to do again; leave --onto out", r.shownName())
+		return in, fmt.Errorf("run %s has no commits: there is nothing to do again; leave --onto out", r.ShownName())
 	}
 	in = s.GoOn(f.note, ontoText(patch.Diff))
 	in.Repository.Base, in.Before.Base = src.Base, src.Base

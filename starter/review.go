@@ -13,6 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -27,7 +29,7 @@ decision or the answer. q at a question leaves that run waiting and goes to the
 next. With a RUN it is about that run alone. It needs a terminal.`,
 		Example:           "  starter review\n  starter review slug#14",
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
-		ValidArgsFunction: completeRun(c),
+		ValidArgsFunction: runref.Complete(c),
 		RunE: c.Handle(func(ctx context.Context, args []string) error {
 			if !c.Interactive || c.JSON {
 				return usage.Errorf("review asks at a terminal: elsewhere see `%s`, and decide by approve, reject and answer", c.Hint("list"))
@@ -54,14 +56,14 @@ func waitingRows(ctx context.Context, c *factory.Factory, client *runs.Client, a
 			return nil, err
 		}
 		e, err := client.Describe(ctx, id)
-		return listedRows([]runs.Listed{e.Listed}), err
+		return runrows.Of([]runs.Listed{e.Listed}), err
 	}
 	found, err := client.Waiting(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows := listedRows(found)
-	describeRows(ctx, client, rows)
+	rows := runrows.Of(found)
+	runrows.Describe(ctx, client, rows)
 	board.Sort(rows)
 	return rows, nil
 }
@@ -71,11 +73,11 @@ func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, row
 	screen := c.ScreenOn(c.Out)
 	left := 0
 	for i, row := range rows {
-		r := found{Client: client, id: row.ID, name: row.Name}
+		r := runref.Found{Client: client, ID: row.ID, Name: row.Name}
 		screen.Line("")
-		screen.Wrapped(waitTitle(screen.Style, row) + screen.Dim(waitCount(i, len(rows))))
+		screen.Wrapped(runrows.Title(screen.Style, row) + screen.Dim(waitCount(i, len(rows))))
 		f := newFollowerOn(c, screen, r)
-		p, err := f.Pending(ctx, r.id)
+		p, err := f.Pending(ctx, r.ID)
 		if err != nil {
 			return err
 		}
@@ -92,7 +94,7 @@ func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, row
 		case err != nil && !errors.Is(err, errUnanswered) && !errors.Is(err, errSettled):
 			return err
 		}
-		if next, err := f.Pending(ctx, r.id); err == nil && pendingID(next) == pendingID(p) {
+		if next, err := f.Pending(ctx, r.ID); err == nil && pendingID(next) == pendingID(p) {
 			left++
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -251,11 +252,11 @@ func startFrom(ctx context.Context, c *factory.Factory, f runFlags, src workspac
 		return err
 	}
 	begun()
-	return followStarted(ctx, c, found{client, in.RunID, in.Name}, f.detach)
+	return followStarted(ctx, c, runref.Found{Client: client, ID: in.RunID, Name: in.Name}, f.detach)
 }
 
 // followStarted follows a run that has just been started. With detach it prints the run's id instead.
-func followStarted(ctx context.Context, c *factory.Factory, r found, detach bool) error {
+func followStarted(ctx context.Context, c *factory.Factory, r runref.Found, detach bool) error {
 	if !detach {
 		tellPages(c, r)
 		return followRun(ctx, c, r)
@@ -269,13 +270,13 @@ func followStarted(ctx context.Context, c *factory.Factory, r found, detach bool
 			Name       run.Name `json:"name,omitempty"`
 			WorkflowID string   `json:"workflowId"`
 			UI         string   `json:"ui,omitempty"`
-		}{r.id, r.name, r.id.WorkflowID(), webUI(c, r.id)})
+		}{r.ID, r.Name, r.ID.WorkflowID(), webUI(c, r.ID)})
 	}
 	if c.Screen {
-		c.Printf("%s  %s\n", c.Style().Bold(r.shownName()), c.Style().Dim(string(r.id)))
+		c.Printf("%s  %s\n", c.Style().Bold(r.ShownName()), c.Style().Dim(string(r.ID)))
 		return nil
 	}
-	c.Printf("%s\n", r.id)
+	c.Printf("%s\n", r.ID)
 	return nil
 }
 
@@ -301,12 +302,12 @@ func findWebUI(c *factory.Factory, id run.ID) (page, runsDir string) {
 
 // tellPages says where the run can be seen in a browser: on a terminal by the commands that open it, whose links are
 // long and open once.
-func tellPages(c *factory.Factory, r found) {
-	page, _ := findWebUI(c, r.id)
+func tellPages(c *factory.Factory, r runref.Found) {
+	page, _ := findWebUI(c, r.ID)
 	switch {
 	case page == "" || c.JSON:
 	case c.Screen:
-		name := shellquote.Join(r.shownName())
+		name := shellquote.Join(r.ShownName())
 		c.ScreenOn(c.Out).Note("", fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.Hint("page %s", name), c.Hint("ui %s", name)))
 		c.Printf("\n")
 	default:

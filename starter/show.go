@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/pullrequest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -22,26 +23,26 @@ the cost of a run that is over, as Markdown. What people and models wrote stands
 code: it mentions nobody and closes no issue.`,
 		Example:           "  starter show slug#14\n  gh pr create --title 'Trim titles' --body \"$(starter show 14)\"",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: completeRun(c),
-		RunE:              onRun(c, func(ctx context.Context, r found, _ []string) error { return showRun(ctx, c, r) }),
+		ValidArgsFunction: runref.Complete(c),
+		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return showRun(ctx, c, r) }),
 	}
 }
 
-func showRun(ctx context.Context, c *factory.Factory, r found) error {
-	events, err := r.Events(ctx, r.id, "")
+func showRun(ctx context.Context, c *factory.Factory, r runref.Found) error {
+	events, err := r.Events(ctx, r.ID, "")
 	if err != nil {
 		return err
 	}
 	s, err := run.Fold(events)
 	if err != nil {
-		return fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shownName(), err)
+		return fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.ShownName(), err)
 	}
 	if !s.State.Status.Terminal() {
-		return fmt.Errorf("run %s is %s: only a run that is over is shown; `%s` says where it stands", r.shownName(), s.State.Status, c.Hint("status %s", r.shownName()))
+		return fmt.Errorf("run %s is %s: only a run that is over is shown; `%s` says where it stands", r.ShownName(), s.State.Status, c.Hint("status %s", r.ShownName()))
 	}
 	var report *check.Report
 	if s.Report != nil {
-		if read, ok := reportsOf(c, r.id)(*s.Report); ok {
+		if read, ok := reportsOf(c, r.ID)(*s.Report); ok {
 			report = &read
 		}
 	}
@@ -54,7 +55,7 @@ func showRun(ctx context.Context, c *factory.Factory, r found) error {
 			RunID    run.ID   `json:"runId"`
 			Name     run.Name `json:"name,omitempty"`
 			Markdown string   `json:"markdown"`
-		}{r.id, r.name, page})
+		}{r.ID, r.Name, page})
 	}
 	c.Printf("%s", page)
 	return nil

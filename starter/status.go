@@ -14,6 +14,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -35,8 +37,8 @@ func statusCommand(c *factory.Factory) *cobra.Command {
 		Short:             "Show where a run stands and what it waits for",
 		Example:           "  starter status slug#14\n  starter status slug#14 --json | jq -r .status",
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
-		ValidArgsFunction: completeRun(c),
-		RunE: onRunOr(c, 0, func(ctx context.Context, r found, _ []string) error {
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
 			st, err := statusOf(ctx, c, r)
 			if err != nil {
 				return err
@@ -46,36 +48,36 @@ func statusCommand(c *factory.Factory) *cobra.Command {
 			}
 			printStatus(c, st)
 			return nil
-		}, bothWaits...),
+		}, runref.BothWaits...),
 	}
 }
 
-func statusOf(ctx context.Context, c *factory.Factory, r found) (st standingOf, err error) {
-	e, err := r.Describe(ctx, r.id)
+func statusOf(ctx context.Context, c *factory.Factory, r runref.Found) (st standingOf, err error) {
+	e, err := r.Describe(ctx, r.ID)
 	if err != nil {
 		return st, err
 	}
-	recorded := seqOn(c, r.id)
-	if st.State, err = r.State(ctx, r.id); err == nil {
-		st.Facts, err = r.Facts(ctx, r.id)
+	recorded := seqOn(c, r.ID)
+	if st.State, err = r.State(ctx, r.ID); err == nil {
+		st.Facts, err = r.Facts(ctx, r.ID)
 	}
 	if errors.Is(err, runs.ErrNoWorker) && !e.Open {
-		if s := recordedEnd(c, r.id); s != nil {
-			fmt.Fprintf(c.Err, "starter: no worker answers: this is what the record of run %s says\n", r.id)
+		if s := recordedEnd(c, r.ID); s != nil {
+			fmt.Fprintf(c.Err, "starter: no worker answers: this is what the record of run %s says\n", r.ID)
 			return standingOf{State: s.State, Facts: rundir.FactsOf(s)}, nil
 		}
 	}
 	if errors.Is(err, runs.ErrNoWorker) {
-		return st, fmt.Errorf("run %s is %s as last heard; %w", r.id, e.Status, runs.ErrNoWorker)
+		return st, fmt.Errorf("run %s is %s as last heard; %w", r.ID, e.Status, runs.ErrNoWorker)
 	}
 	if err != nil {
 		return st, err
 	}
 	if !e.Open && !st.Status.Terminal() {
-		return st, outsideError(c, r, e.Outcome, st.Status)
+		return st, runref.OutsideError(c, r, e.Outcome, st.Status)
 	}
 	if !st.Status.Terminal() {
-		p, err := r.Pending(ctx, r.id)
+		p, err := r.Pending(ctx, r.ID)
 		if err != nil {
 			return st, err
 		}
@@ -84,7 +86,7 @@ func statusOf(ctx context.Context, c *factory.Factory, r found) (st standingOf, 
 		}
 	}
 	st.Activities = e.Activities
-	if st.Record = noteOn(c, r.id, recorded, st.State); st.Record != nil && st.Record.Ahead > 0 {
+	if st.Record = noteOn(c, r.ID, recorded, st.State); st.Record != nil && st.Record.Ahead > 0 {
 		takeRecorded(c, &st)
 	}
 	return st, nil
@@ -100,7 +102,7 @@ func printStatus(c *factory.Factory, st standingOf) {
 	if st.Facts.Name != "" {
 		row("id", "%s", s.Dim(string(st.RunID)))
 	}
-	row("status", "%s", statusIn(s, st.Status, ""))
+	row("status", "%s", runrows.StatusText(s, st.Status, ""))
 	if st.CurrentPhase != nil {
 		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, display.Count(st.MaxFixIterations, "fix unasked", "fixes unasked"))
 	}

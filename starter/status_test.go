@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 )
 
 // unserved is an engine that has one run, and no worker.
@@ -69,7 +70,7 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 				log.WriteString(string(b) + "\n")
 			}
 			write(t, filepath.Join(c.RunsDir, "workflows", "r1", "events.ndjson"), log.String())
-			st, err := statusOf(t.Context(), c, found{runs.New(unserved{status: row.engine}, "queue"), "r1", ""})
+			st, err := statusOf(t.Context(), c, runref.Found{Client: runs.New(unserved{status: row.engine}, "queue"), ID: "r1", Name: ""})
 			if row.want != "" {
 				if err == nil || !strings.Contains(err.Error(), row.want) {
 					t.Errorf("got %v, want %q", err, row.want)

@@ -8,6 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
@@ -41,9 +42,9 @@ func printNewWaits(ctx context.Context, c *factory.Factory, client *runs.Client,
 		return
 	}
 	still := map[run.ID]bool{}
-	for _, row := range listedRows(waiting[:min(len(waiting), maxWaits)]) {
+	for _, row := range runrows.Of(waiting[:min(len(waiting), maxWaits)]) {
 		still[row.ID] = true
-		describeWait(ctx, client, &row)
+		runrows.DescribeWait(ctx, client, &row)
 		if ctx.Err() != nil || row.Title == "" || told[row.ID].Equal(row.Since) && !row.Since.IsZero() {
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -33,10 +34,10 @@ approvals and answers; elsewhere it ends with exit code 3 or 4 when the run
 waits. An interrupt ends the watching, never the run.`,
 		Example:           "  starter watch slug#14\n  starter watch slug#14 --json | jq -r .type",
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
-		ValidArgsFunction: completeRun(c),
-		RunE: onRunOr(c, 0, func(ctx context.Context, r found, _ []string) error {
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
 			return followRun(ctx, c, r)
-		}, bothWaits...),
+		}, runref.BothWaits...),
 	}
 	addVerbose(c, cmd)
 	return cmd
@@ -49,14 +50,14 @@ func addVerbose(c *factory.Factory, cmd *cobra.Command) {
 
 // followRun tells the run until it is over, or until it waits and there is no person to ask. It
 // then says how to continue.
-func followRun(ctx context.Context, c *factory.Factory, r found) error {
+func followRun(ctx context.Context, c *factory.Factory, r runref.Found) error {
 	f := newFollower(c, r)
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	f.changes = r.Changes(following, r.id)
+	f.changes = r.Changes(following, r.ID)
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(c.Err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.Hint("watch %s", r.shownName()), c.Hint("cancel %s", r.shownName()))
+		fmt.Fprintf(c.Err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.Hint("watch %s", r.ShownName()), c.Hint("cancel %s", r.ShownName()))
 		return err
 	}
 	if err != nil {
@@ -67,25 +68,25 @@ func followRun(ctx context.Context, c *factory.Factory, r found) error {
 
 // newFollower returns a follower that tells the run as the command line wants it. In JSON it asks
 // no person. Otherwise it tells a story.
-func newFollower(c *factory.Factory, r found) *follower {
+func newFollower(c *factory.Factory, r runref.Found) *follower {
 	return newFollowerOn(c, c.ScreenOn(c.Out), r)
 }
 
 // newFollowerOn returns a follower that tells the run on a screen. Whoever prints meanwhile has to print on
 // the same screen, which knows the lines that move.
-func newFollowerOn(c *factory.Factory, screen *terminal.Screen, r found) *follower {
-	f := &follower{watched: r, id: r.id, now: c.Now}
+func newFollowerOn(c *factory.Factory, screen *terminal.Screen, r runref.Found) *follower {
+	f := &follower{watched: r, id: r.ID, now: c.Now}
 	if c.JSON {
 		f.screen = terminal.NewScreen(io.Discard, terminal.Options{})
 		f.tell = func(e run.Event) error { return c.PrintJSON(e) }
 		return f
 	}
 	f.screen = screen
-	f.tell = tellEvents(c, f.screen, r.id)
-	f.title, f.by = r.shownName(), c.UserName()
-	f.tools, f.showTool = toolsOf(c, r.id), func(t rundir.ToolCall) { printTool(c, f.screen, t) }
+	f.tell = tellEvents(c, f.screen, r.ID)
+	f.title, f.by = r.ShownName(), c.UserName()
+	f.tools, f.showTool = toolsOf(c, r.ID), func(t rundir.ToolCall) { printTool(c, f.screen, t) }
 	if c.Interactive {
-		f.decider = newDecider(c, f.screen, r.id)
+		f.decider = newDecider(c, f.screen, r.ID)
 		lines := c.TypedLines(f.screen)
 		f.notes, f.typing = lines.Notes(), lines.Typing()
 	}
@@ -123,7 +124,7 @@ type outcome struct {
 }
 
 // printConclusion prints how the run ended or why it waits, and the next step.
-func printConclusion(ctx context.Context, c *factory.Factory, r found, status run.Status) error {
+func printConclusion(ctx context.Context, c *factory.Factory, r runref.Found, status run.Status) error {
 	out, err := outcomeOf(ctx, c, r, status)
 	switch {
 	case err != nil:
@@ -143,15 +144,15 @@ func printConclusion(ctx context.Context, c *factory.Factory, r found, status ru
 
 // takeHome prints how to look at the approved commits and how to take them. It names commits in
 // full, because the repository may give a name another meaning by then.
-func takeHome(ctx context.Context, c *factory.Factory, r found) {
-	facts, err := r.Facts(ctx, r.id)
+func takeHome(ctx context.Context, c *factory.Factory, r runref.Found) {
+	facts, err := r.Facts(ctx, r.ID)
 	if err != nil {
 		return
 	}
 	repo := story.OneLine(shellquote.Join(nearPath(facts.Repository.Path)), 200)
 	for _, line := range []string{
 		fmt.Sprintf("look: git -C %s log -p --reverse %s..%s", repo, facts.Repository.Base, facts.Head),
-		"merge: " + c.Hint("merge %s", r.shownName()),
+		"merge: " + c.Hint("merge %s", r.ShownName()),
 		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Head),
 	} {
 		c.Printf("  %s\n", c.Style().Dim(line))
@@ -159,19 +160,19 @@ func takeHome(ctx context.Context, c *factory.Factory, r found) {
 }
 
 // outcomeOf returns how the run ended or, while it waits, how far it is.
-func outcomeOf(ctx context.Context, c *factory.Factory, r found, status run.Status) (outcome, error) {
+func outcomeOf(ctx context.Context, c *factory.Factory, r runref.Found, status run.Status) (outcome, error) {
 	if status.Terminal() {
-		res, err := r.Result(ctx, r.id)
+		res, err := r.Result(ctx, r.ID)
 		return outcome{RunResult: res}, err
 	}
-	facts, err := r.Facts(ctx, r.id)
+	facts, err := r.Facts(ctx, r.ID)
 	if err != nil {
 		return outcome{}, err
 	}
-	p, err := r.Pending(ctx, r.id)
+	p, err := r.Pending(ctx, r.ID)
 	return outcome{
 		RunResult: workflows.RunResult{
-			RunID: r.id, Name: r.name, Status: status, Branch: facts.Branch, Base: facts.Repository.Base,
+			RunID: r.ID, Name: r.Name, Status: status, Branch: facts.Branch, Base: facts.Repository.Base,
 			Head: facts.Head, Commits: facts.Commits, Stat: facts.Stat, Usage: facts.Usage,
 		},
 		Pending: &p,

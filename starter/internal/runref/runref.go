@@ -1,0 +1,173 @@
+// Package runref resolves the run that a command line names, or the only one that waits.
+package runref
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+)
+
+// Found is a run and the client that reaches it.
+type Found struct {
+	*runs.Client
+	ID   run.ID
+	Name run.Name // empty: it has none
+}
+
+// ShownName returns how the run is called in front of people.
+func (r Found) ShownName() string { return r.Name.Shown(r.ID) }
+
+// On returns a cobra handler that calls handle with the run that the first argument names.
+func On(c *factory.Factory, handle func(ctx context.Context, r Found, args []string) error) func(*cobra.Command, []string) error {
+	return OnOr(c, 0, handle)
+}
+
+// OnOr is On for a command that may be called without a run: with that many arguments it takes the only
+// run that waits in one of the ways.
+func OnOr(c *factory.Factory, without int, handle func(ctx context.Context, r Found, args []string) error, kinds ...run.Status) func(*cobra.Command, []string) error {
+	return c.Handle(func(ctx context.Context, args []string) error {
+		client, closeClient, err := c.Dial(ctx)
+		if err != nil {
+			return err
+		}
+		defer closeClient()
+		var id run.ID
+		if len(args) == without && kinds != nil {
+			id, err = pickRun(ctx, c, client, kinds...)
+		} else {
+			id, err = client.Find(ctx, args[0])
+			args = args[1:]
+		}
+		if err != nil {
+			return err
+		}
+		r, err := describeRun(ctx, c, client, id)
+		if err != nil {
+			return err
+		}
+		return explainEnd(ctx, c, r, handle(ctx, r, args))
+	})
+}
+
+// explainEnd returns the error of a command about a run. Where the command met the end of a workflow that was ended from
+// outside, the error says so, as status does.
+func explainEnd(ctx context.Context, c *factory.Factory, r Found, err error) error {
+	if !errors.Is(err, runs.ErrOver) {
+		return err
+	}
+	return cmp.Or(EndedOutside(ctx, c, r), err)
+}
+
+// EndedOutside returns an error if the workflow of a run was ended from outside while the run is not over.
+func EndedOutside(ctx context.Context, c *factory.Factory, r Found) error {
+	e, err := r.Describe(ctx, r.ID)
+	if err != nil || e.Open {
+		return nil
+	}
+	st, err := r.State(ctx, r.ID)
+	if err != nil || st.Status.Terminal() {
+		return nil
+	}
+	return OutsideError(c, r, e.Outcome, st.Status)
+}
+
+// OutsideError is the error about a run whose workflow was ended from outside.
+func OutsideError(c *factory.Factory, r Found, outcome string, status run.Status) error {
+	return fmt.Errorf("run %s: its workflow was ended from outside (%s) while it was %s: its record can be resumed with `%s`",
+		r.ShownName(), outcome, status, c.Hint("resume %s", r.ID))
+}
+
+// describeRun returns a run with the name that the engine knows. It refuses a run that a configured server does not know:
+// a record of it on this host is another engine's.
+func describeRun(ctx context.Context, c *factory.Factory, client *runs.Client, id run.ID) (Found, error) {
+	r := WithName(ctx, client, id)
+	if r.Name != "" || c.Server == "" {
+		return r, nil
+	}
+	_, err := client.Describe(ctx, id)
+	if _, unknown := errors.AsType[*runs.NotFoundError](err); unknown {
+		if _, recorded := c.OpenRecord(id); recorded == nil {
+			err = fmt.Errorf("the server at %s, which TEMPORAL_ADDRESS or its profile names, does not know run %s: its record in %s is another engine's; unset TEMPORAL_ADDRESS to ask that one",
+				display.Line(c.Server), id, display.Line(c.RunsDir))
+		}
+		return r, err
+	}
+	return r, nil
+}
+
+// WithName returns a run with the name that the engine knows.
+func WithName(ctx context.Context, client *runs.Client, id run.ID) Found {
+	r := Found{Client: client, ID: id}
+	if e, err := client.Describe(ctx, id); err == nil {
+		r.Name = e.Name
+	}
+	return r
+}
+
+// BothWaits are the ways in which a run waits for a person.
+var BothWaits = []run.Status{run.AwaitingApproval, run.AwaitingInput}
+
+// Complete completes the id of a run for the shell.
+func Complete(c *factory.Factory) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		client, closeClient, err := c.Dial(cmd.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		defer closeClient()
+		found, err := client.List(cmd.Context(), runs.Filter{Max: 50})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var ids []string
+		for _, l := range found {
+			ids = append(ids, cobra.CompletionWithDesc(l.Name.Shown(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// pickRun returns the only run that waits as the kinds say; with no kind, for anything. Where none or several
+// wait it prints those that can be chosen, and returns a usage error.
+func pickRun(ctx context.Context, c *factory.Factory, client *runs.Client, kinds ...run.Status) (run.ID, error) {
+	waiting, err := client.Waiting(ctx, kinds...)
+	if err != nil {
+		return "", err
+	}
+	if len(waiting) == 1 {
+		return waiting[0].ID, nil
+	}
+	if len(waiting) == 0 {
+		return "", usage.Errorf("no run waits: name one of `%s`", c.Hint("list"))
+	}
+	if err := runrows.Print(ctx, c, client, waiting); err != nil {
+		return "", err
+	}
+	return "", usage.Errorf("%d runs wait: say which", len(waiting))
+}
+
+// CheckRepository refuses a command that works in the repository of a run where that is not on this host. A linked work
+// tree that was removed can be made again: the run's branch is in its repository.
+func CheckRepository(r Found, path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		again := shellquote.Join("git", "worktree", "add", "-f", "--detach", path)
+		return fmt.Errorf("the repository of run %s is not at %s: move it back there, or do this on the host of the run's worker; if it was a linked work tree, `%s` in its repository makes it again", r.ShownName(), display.Line(path), display.Line(again))
+	}
+	return nil
+}

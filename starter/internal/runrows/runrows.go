@@ -1,0 +1,175 @@
+// Package runrows makes the rows of lists of runs, and asks the runs what they wait for.
+package runrows
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// Bounds of describing rows.
+const (
+	asking      = 8               // runs that are asked at once for what they wait for
+	patience    = 3 * time.Second // for the answers of one look
+	mostWorking = 40              // runs at work that are asked what they do
+)
+
+func Of(found []runs.Listed) []board.Row {
+	rows := make([]board.Row, len(found))
+	for i, l := range found {
+		rows[i] = board.Row{Listed: l}
+	}
+	return rows
+}
+
+// Describe fills in what the waiting rows wait for, what the first working rows do, and what both have used.
+func Describe(ctx context.Context, client *runs.Client, rows []board.Row) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	slots := make(chan struct{}, asking)
+	var asking sync.WaitGroup
+	working := 0
+	for i := range rows {
+		describe := DescribeWait
+		switch board.GroupOf(rows[i].Listed) {
+		case board.Done:
+			continue
+		case board.Working:
+			if working++; working > mostWorking {
+				continue
+			}
+			describe = describeWork
+		}
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			describe(ctx, client, &rows[i])
+		})
+	}
+	asking.Wait()
+}
+
+func DescribeWait(ctx context.Context, client *runs.Client, r *board.Row) {
+	p, err := client.Pending(ctx, r.ID)
+	if err != nil {
+		return
+	}
+	switch {
+	case p.Approval != nil:
+		r.Title, r.Stat, r.Tool = p.Approval.Summary, p.Approval.Stat, p.Approval.Permission != nil
+	case p.Question != nil:
+		r.Title = p.Question.Question.Question
+	}
+	if state, err := client.State(ctx, r.ID); err == nil {
+		r.Since = state.UpdatedAt
+	}
+	if facts, err := client.Facts(ctx, r.ID); err == nil {
+		r.Used = facts.Usage
+	}
+}
+
+// describeWork fills in what a run at work does and has used, the calls under way included.
+func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
+	facts, err := client.Facts(ctx, r.ID)
+	if err != nil {
+		return
+	}
+	r.Used = facts.Usage
+	e, err := client.Describe(ctx, r.ID)
+	if err != nil {
+		return
+	}
+	doing := ""
+	for _, a := range e.Activities {
+		r.Used = r.Used.Add(a.Beat.Used)
+		doing = cmp.Or(a.Beat.Doing, doing)
+	}
+	if doing != "" {
+		r.Title = terminal.Clip(r.Goal, 40) + " · " + doing
+	}
+}
+
+// Title returns the line above the wait of a run.
+func Title(s terminal.Style, r board.Row) string {
+	return s.Accent("▸ ") + s.Bold(r.Name.Shown(r.ID)) + s.Dim("  "+story.OneLine(r.Goal, 120))
+}
+
+// mergedPatience bounds the look into the repositories of a list.
+const mergedPatience = 2 * time.Second
+
+// MarkMerged marks the completed runs whose commits a branch of the user's has, in the repositories that are on this
+// host and answer soon. It marks no run without a record on this host: the run's own branch has the commits, too, and
+// may have any name.
+func MarkMerged(ctx context.Context, c *factory.Factory, found []runs.Listed) {
+	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
+	defer cancel()
+	branches := map[string][]string{} // of runs, by repository
+	for _, l := range found {
+		if l.Status == run.Completed && l.Repository != "" {
+			branches[l.Repository] = nil
+		}
+	}
+	if len(branches) == 0 {
+		return
+	}
+	recorded := map[run.ID]bool{}
+	ids, _ := runrecords.IDs(c)
+	for _, id := range ids {
+		if ctx.Err() != nil { // of some runs' branches alone nothing is known: one of another run may have the commits
+			return
+		}
+		facts, err := runrecords.Facts(c, id)
+		own, wanted := branches[facts.Repository.Path]
+		if err != nil || !wanted {
+			continue
+		}
+		branches[facts.Repository.Path] = append(own, facts.Branch)
+		recorded[id] = true
+	}
+	landed := runrecords.LandedBeside(ctx, branches)
+	for i, l := range found {
+		found[i].Merged = l.Status == run.Completed && recorded[l.ID] && landed[l.Repository].Runs[l.ID]
+	}
+}
+
+func Print(ctx context.Context, c *factory.Factory, client *runs.Client, found []runs.Listed) error {
+	if c.JSON {
+		return c.PrintJSON(found)
+	}
+	if len(found) == 0 {
+		c.Printf("No runs. `%s` starts one.\n", c.Hint("run --help"))
+		return nil
+	}
+	rows := Of(found)
+	Describe(ctx, client, rows)
+	board.Sort(rows)
+	c.Printf("%s\n", strings.Join(board.Lines(c.Style(), rows, c.Now(), c.Columns()), "\n"))
+	return nil
+}
+
+// StatusText returns a status in its colour.
+func StatusText(s terminal.Style, status run.Status, outcome string) string {
+	text := string(status)
+	if outcome != "" {
+		text += " (" + outcome + ")"
+	}
+	switch {
+	case status == run.Completed:
+		return s.Good(text)
+	case status == run.Failed:
+		return s.Bad(text)
+	case status.Waiting():
+		return s.Wait(text)
+	}
+	return text
+}
