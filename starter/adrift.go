@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
@@ -165,7 +166,7 @@ func noteOn(c *factory.Factory, id run.ID, recorded int, state run.State) *recor
 
 func foreignIn(dir *rundir.Dir) (names []string) {
 	for _, path := range dir.Foreign() {
-		names = append(names, nearPath(path))
+		names = append(names, console.NearPath(path))
 	}
 	return names
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
@@ -19,8 +20,8 @@ import (
 // up.
 func testAfter(b bench) {
 	b.repo = filepath.Join(b.TempDir(), "bazaar")
-	gitIn(b.T, repository(b.T), "clone", "-q", ".", b.repo)
-	gitIn(b.T, b.repo, "switch", "-q", "main")
+	clitest.Git(b.T, clitest.Repository(b.T), "clone", "-q", ".", b.repo)
+	clitest.Git(b.T, b.repo, "switch", "-q", "main")
 	for range 2 {
 		b.await(b.start("--approve", "never"), run.Completed)
 	}
@@ -63,7 +64,7 @@ func testOpen(b bench) {
 	if text, err := os.ReadFile(filepath.Join(path, "state.txt")); err != nil || string(text) != "good\n" {
 		b.Fatalf("%s: %q, %v", path, text, err)
 	}
-	write(b.T, filepath.Join(path, "state.txt"), "mine\n")
+	clitest.Write(b.T, filepath.Join(path, "state.txt"), "mine\n")
 	if again := strings.TrimSpace(b.expect(0, "open", "bazaar#2", "--print").out); again != path {
 		b.Errorf("again at %s", again)
 	}
@@ -75,7 +76,7 @@ func testOpen(b bench) {
 // testClean removes the merged and the empty branch, and leaves the one whose commits no other branch has.
 func testClean(b bench) {
 	branches := func() string {
-		return gitIn(b.T, b.repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/")
+		return clitest.Git(b.T, b.repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/")
 	}
 	before := branches()
 	var found []leftover
@@ -106,7 +107,7 @@ func testClean(b bench) {
 		b.Errorf("what stays is not said:\n%s", out)
 	}
 	testBranchesThatStay(b)
-	tip := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "ratchet/2-make-it-good"))
+	tip := strings.TrimSpace(clitest.Git(b.T, b.repo, "rev-parse", "ratchet/2-make-it-good"))
 	if out := b.expect(0, "clean", "--older", "0h", "--unmerged", "--yes").out; !strings.Contains(out, tip[:12]) || strings.TrimSpace(branches()) != "" {
 		b.Errorf("with --unmerged:\n%s%s", out, branches())
 	}
@@ -146,15 +147,15 @@ func testCheckoutThatStays(b bench, id string) {
 	if text, err := os.ReadFile(state); err != nil || string(text) != "mine\n" {
 		b.Errorf("what was changed there is %q, %v", text, err)
 	}
-	write(b.T, state, "good\n")
+	clitest.Write(b.T, state, "good\n")
 	top := filepath.Dir(state)
-	gitIn(b.T, top, "switch", "-q", "-c", "mine")
-	gitIn(b.T, top, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "mine")
-	gitIn(b.T, top, "switch", "-q", "--detach", "HEAD~1")
-	if b.expect(0, "clean", "--older", "0h", "--yes"); strings.TrimSpace(gitIn(b.T, top, "branch", "--list", "--format=%(subject)", "mine")) != "mine" {
+	clitest.Git(b.T, top, "switch", "-q", "-c", "mine")
+	clitest.Git(b.T, top, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "mine")
+	clitest.Git(b.T, top, "switch", "-q", "--detach", "HEAD~1")
+	if b.expect(0, "clean", "--older", "0h", "--yes"); strings.TrimSpace(clitest.Git(b.T, top, "branch", "--list", "--format=%(subject)", "mine")) != "mine" {
 		b.Error("a commit on another branch is lost")
 	}
-	gitIn(b.T, top, "branch", "-q", "-D", "mine")
+	clitest.Git(b.T, top, "branch", "-q", "-D", "mine")
 	b.expect(0, "clean", "--older", "0h", "--yes")
 	if _, err := os.Stat(path); err == nil {
 		b.Error("the checkout is left")
@@ -185,7 +186,7 @@ func testRecordHalfRemoved(b bench) {
 func (b bench) recordDirs() (all, whole int) {
 	b.Helper()
 	dirs, err := os.ReadDir(filepath.Join(b.runsDir, "workflows"))
-	must(b.T, err)
+	clitest.Must(b.T, err)
 	for _, dir := range dirs {
 		if _, err := os.Stat(filepath.Join(b.runsDir, "workflows", dir.Name(), "events.ndjson")); err == nil && run.ID(dir.Name()).Validate() == nil {
 			whole++
@@ -196,7 +197,7 @@ func (b bench) recordDirs() (all, whole int) {
 
 // testBranchesThatStay has each reason for which a branch stays whatever the flags say.
 func testBranchesThatStay(b bench) {
-	gitIn(b.T, b.repo, "branch", "ratchet/77-stranger", "main")
+	clitest.Git(b.T, b.repo, "branch", "ratchet/77-stranger", "main")
 	why := func(args ...string) map[string]string {
 		var found []leftover
 		if err := json.Unmarshal([]byte(b.expect(0, append(args, "--json")...).out), &found); err != nil {
@@ -217,22 +218,22 @@ func testBranchesThatStay(b bench) {
 	if got := why("clean", "--unmerged"); got["ratchet/2-make-it-good"] != "recent" || got["ratchet/77-stranger"] != "unknown" {
 		b.Errorf("branches %v", got)
 	}
-	gitIn(b.T, b.repo, "switch", "-q", "ratchet/2-make-it-good")
+	clitest.Git(b.T, b.repo, "switch", "-q", "ratchet/2-make-it-good")
 	if got := why("clean", "--older", "0h", "--unmerged", "--yes"); got["ratchet/2-make-it-good"] != "inUse" {
 		b.Errorf("branches %v", got)
 	}
-	gitIn(b.T, b.repo, "switch", "-q", "main")
-	gitIn(b.T, b.repo, "branch", "-q", "-D", "ratchet/77-stranger")
+	clitest.Git(b.T, b.repo, "switch", "-q", "main")
+	clitest.Git(b.T, b.repo, "branch", "-q", "-D", "ratchet/77-stranger")
 }
 
 // TestAForgedRecordNamesNoBranchOfTheUsers has a record say that a branch of the user's is a run's.
 func TestAForgedRecordNamesNoBranchOfTheUsers(t *testing.T) {
-	repo := repository(t)
-	in := run.Input{RunID: "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", Name: "shop#1", Repository: run.Repository{Path: repo, Base: run.Commit(strings.TrimSpace(gitIn(t, repo, "rev-parse", "HEAD")))}}
+	repo := clitest.Repository(t)
+	in := run.Input{RunID: "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", Name: "shop#1", Repository: run.Repository{Path: repo, Base: run.Commit(strings.TrimSpace(clitest.Git(t, repo, "rev-parse", "HEAD")))}}
 	c := newFactory(console.Console{})
 	c.RunsDir = t.TempDir()
 	for branch, want := range map[string]int{"release": 0, "feature/release": 0, "ratchet/1-mend-it": 1} {
-		gitIn(t, repo, "branch", branch)
+		clitest.Git(t, repo, "branch", branch)
 		r := runrecords.Record{Dir: c.RunsDir, Input: in, Branch: branch, Events: []run.Event{{Payload: run.RunFailed{}}}}
 		n := len(branchOf(t.Context(), c, cleanFlags{}, r, time.Time{}, runrecords.FindLanded(t.Context(), c, []runrecords.Record{r})))
 		if n != want {

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
 
 func answerCommand(c *factory.Factory) *cobra.Command {
@@ -26,7 +27,7 @@ func answerCommand(c *factory.Factory) *cobra.Command {
 			return err
 		}
 		if r.QuestionID == "" && p.Question == nil {
-			return notWaiting("answer", p)
+			return waits.Not("answer", p)
 		}
 		if q := p.Question; q != nil && (r.QuestionID == "" || r.QuestionID == q.QuestionID) {
 			r.QuestionID = q.QuestionID

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -77,7 +78,7 @@ func startBackground(ctx context.Context, c *factory.Factory, args []string) (f 
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	shown := &logReader{path: log.Name()}
-	tick := time.NewTicker(pollFrame)
+	tick := time.NewTicker(follow.PollFrame)
 	defer tick.Stop()
 	for {
 		select {
@@ -175,7 +176,7 @@ func stopUp(ctx context.Context, c *factory.Factory) error {
 		if err := syscall.Kill(f.UpPID, syscall.SIGTERM); err != nil {
 			return fmt.Errorf("stop process %d: %w", f.UpPID, err)
 		}
-		tick := time.NewTicker(pollFrame)
+		tick := time.NewTicker(follow.PollFrame)
 		defer tick.Stop()
 		for process.Runs(f.UpPID, f.UpKey) {
 			select {

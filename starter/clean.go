@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -326,7 +327,7 @@ func printClean(c *factory.Factory, found []leftover, f cleanFlags) {
 			removable++
 			bytes += l.Bytes
 		}
-		rows = append(rows, []string{story.OneLine(l.Name.Shown(l.RunID), 40), l.Kind, story.OneLine(nearPath(l.Path), 60), why, size, what})
+		rows = append(rows, []string{story.OneLine(l.Name.Shown(l.RunID), 40), l.Kind, story.OneLine(console.NearPath(l.Path), 60), why, size, what})
 	}
 	c.Printf("%s", terminal.Table(rows))
 	if len(rows) == 0 && kept == 0 {

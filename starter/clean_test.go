@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
@@ -22,11 +23,11 @@ const cleanedRun run.ID = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77"
 // overIn returns the record of a run that is over in a repository, where its branch has a commit of its own.
 func overIn(t *testing.T, c *factory.Factory, path string) runrecords.Record {
 	t.Helper()
-	in := run.Input{RunID: cleanedRun, Name: "shop#1", Repository: run.Repository{Path: path, Base: run.Commit(strings.TrimSpace(gitIn(t, path, "rev-parse", "HEAD")))}}
+	in := run.Input{RunID: cleanedRun, Name: "shop#1", Repository: run.Repository{Path: path, Base: run.Commit(strings.TrimSpace(clitest.Git(t, path, "rev-parse", "HEAD")))}}
 	r := runrecords.Record{Dir: filepath.Join(c.RunsDir, "workflows", string(in.RunID)), Input: in, Branch: "ratchet/1-mend-it", Events: []run.Event{{Payload: run.RunCompleted{}}}}
-	must(t, os.MkdirAll(r.Dir, 0o700))
-	commit := gitIn(t, path, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit-tree", "-p", "HEAD", "-m", "mended", "HEAD^{tree}")
-	gitIn(t, path, "branch", r.Branch, strings.TrimSpace(commit))
+	clitest.Must(t, os.MkdirAll(r.Dir, 0o700))
+	commit := clitest.Git(t, path, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit-tree", "-p", "HEAD", "-m", "mended", "HEAD^{tree}")
+	clitest.Git(t, path, "branch", r.Branch, strings.TrimSpace(commit))
 	return r
 }
 
@@ -34,21 +35,21 @@ func overIn(t *testing.T, c *factory.Factory, path string) runrecords.Record {
 func linkedTo(t *testing.T, repo string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "linked")
-	gitIn(t, repo, "worktree", "add", "-q", "--detach", dir)
+	clitest.Git(t, repo, "worktree", "add", "-q", "--detach", dir)
 	return dir
 }
 
 // TestABranchThatCannotBeLookedAtKeepsItsRecord has a run whose repository is gone from its path, or is none any more.
 func TestABranchThatCannotBeLookedAtKeepsItsRecord(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, repo, linked string){
-		"a linked work tree that was removed":   func(t *testing.T, repo, linked string) { gitIn(t, repo, "worktree", "remove", linked) },
-		"a directory that is no repository now": func(t *testing.T, _, linked string) { must(t, os.Remove(filepath.Join(linked, ".git"))) },
+		"a linked work tree that was removed":   func(t *testing.T, repo, linked string) { clitest.Git(t, repo, "worktree", "remove", linked) },
+		"a directory that is no repository now": func(t *testing.T, _, linked string) { clitest.Must(t, os.Remove(filepath.Join(linked, ".git"))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out captured.Output
 			c := newFactory(console.Console{Out: &out, Now: time.Now})
 			c.RunsDir = t.TempDir()
-			repo := repository(t)
+			repo := clitest.Repository(t)
 			linked := linkedTo(t, repo)
 			r := overIn(t, c, linked)
 			lose(t, repo, linked)
@@ -78,15 +79,15 @@ func TestABranchOfAnotherWorkTreeIsNotUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newFactory(console.Console{})
 			c.RunsDir = t.TempDir()
-			repo := repository(t)
+			repo := clitest.Repository(t)
 			linked := linkedTo(t, repo)
 			records := []runrecords.Record{overIn(t, c, linked)}
 			other := records[0]
 			other.Input.Repository.Path, other.Branch = repo, "ratchet/2-other"
 			records = append(records, other)
-			gitIn(t, repo, "branch", "ratchet/77-stranger")
+			clitest.Git(t, repo, "branch", "ratchet/77-stranger")
 			if away {
-				gitIn(t, repo, "worktree", "remove", linked)
+				clitest.Git(t, repo, "worktree", "remove", linked)
 			}
 			found := unknownBranches(t.Context(), runrecords.FindLanded(t.Context(), c, records), records)
 			if len(found) != 1 || found[0].Path != "ratchet/77-stranger" || found[0].Why != "unknown" {
@@ -101,8 +102,8 @@ func TestWhatAnUnknownBranchSaysRemovesIt(t *testing.T) {
 	c := newFactory(console.Console{})
 	c.RunsDir = t.TempDir()
 	repo := filepath.Join(t.TempDir(), "kim's shop")
-	must(t, os.Rename(repository(t), repo))
-	gitIn(t, repo, "branch", "ratchet/77-stranger")
+	clitest.Must(t, os.Rename(clitest.Repository(t), repo))
+	clitest.Git(t, repo, "branch", "ratchet/77-stranger")
 	records := []runrecords.Record{{Input: run.Input{Repository: run.Repository{Path: repo}}, Branch: "ratchet/1-mend-it"}}
 	found := unknownBranches(t.Context(), runrecords.FindLanded(t.Context(), c, records), records)
 	if len(found) != 1 {
@@ -113,7 +114,7 @@ func TestWhatAnUnknownBranchSaysRemovesIt(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", found[0].Stays, err, out)
 	}
-	if left := gitIn(t, repo, "branch", "--list", "ratchet/*"); left != "" {
+	if left := clitest.Git(t, repo, "branch", "--list", "ratchet/*"); left != "" {
 		t.Errorf("left: %s", left)
 	}
 }
@@ -121,11 +122,11 @@ func TestWhatAnUnknownBranchSaysRemovesIt(t *testing.T) {
 // TestARemovedLinkedWorkTreeIsMadeAgain runs the command that the refusal of a missing repository names.
 func TestARemovedLinkedWorkTreeIsMadeAgain(t *testing.T) {
 	for name, remove := range map[string]func(t *testing.T, repo, linked string){
-		"one that git has removed":   func(t *testing.T, repo, linked string) { gitIn(t, repo, "worktree", "remove", linked) },
-		"one that git lists for all": func(t *testing.T, _, linked string) { must(t, os.RemoveAll(linked)) },
+		"one that git has removed":   func(t *testing.T, repo, linked string) { clitest.Git(t, repo, "worktree", "remove", linked) },
+		"one that git lists for all": func(t *testing.T, _, linked string) { clitest.Must(t, os.RemoveAll(linked)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			repo := repository(t)
+			repo := clitest.Repository(t)
 			linked := linkedTo(t, repo)
 			remove(t, repo, linked)
 			r := runref.Found{ID: cleanedRun}
@@ -150,15 +151,15 @@ func TestARemovedLinkedWorkTreeIsMadeAgain(t *testing.T) {
 func TestTheDiffOfARunWhoseRepositoryIsGone(t *testing.T) {
 	c := newFactory(console.Console{})
 	c.RunsDir = t.TempDir()
-	repo := repository(t)
+	repo := clitest.Repository(t)
 	of := overIn(t, c, repo)
 	facts := rundir.Facts{Repository: of.Input.Repository, Branch: of.Branch}
-	facts.Head = run.Commit(strings.TrimSpace(gitIn(t, repo, "rev-parse", of.Branch)))
+	facts.Head = run.Commit(strings.TrimSpace(clitest.Git(t, repo, "rev-parse", of.Branch)))
 	r := runref.Found{ID: cleanedRun}
 	if _, err := branchDiff(t.Context(), r, facts); err != nil {
 		t.Fatal(err)
 	}
-	must(t, os.RemoveAll(repo))
+	clitest.Must(t, os.RemoveAll(repo))
 	if _, err := branchDiff(t.Context(), r, facts); err == nil || !strings.Contains(err.Error(), "is not at "+repo+": move it back there") {
 		t.Errorf("error %v", err)
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -116,18 +114,4 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	root.SetHelpCommandGroupID("tools")
 	root.SetCompletionCommandGroupID("tools")
 	return root
-}
-
-// nearPath returns the path relative to the working directory when it lies there. It returns any
-// other path unchanged.
-func nearPath(path string) string {
-	wd, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	rel, err := filepath.Rel(wd, path)
-	if err != nil || !filepath.IsLocal(rel) {
-		return path
-	}
-	return rel
 }

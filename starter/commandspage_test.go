@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
@@ -22,7 +23,7 @@ func TestCommandsPage(t *testing.T) {
 	fmt.Fprintf(&page, "# Commands and flags of `starter`\n\nGenerated: do not edit, run `%s`. Examples are in `starter COMMAND --help`.\n", command)
 	writeCommand(&page, rootCommand(newFactory(console.Console{Environ: []string{"HOME=/home/you"}})))
 	if *update {
-		must(t, os.WriteFile(path, []byte(page.String()), 0o644))
+		clitest.Must(t, os.WriteFile(path, []byte(page.String()), 0o644))
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != page.String() {
 		t.Errorf("docs/commands.md differs from the commands (%v); fix: %s", err, command)

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -24,7 +25,7 @@ func TestEverySettingIsAFlag(t *testing.T) {
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.registerFlags(flags)
 	manual, err := os.ReadFile("../docs/configuration.md")
-	must(t, err)
+	clitest.Must(t, err)
 	for _, name := range settings.Names() {
 		if flags.Lookup(name) == nil {
 			t.Errorf("there is no flag --%s", name)
@@ -49,30 +50,30 @@ func configured(t *testing.T, user, repo string, args ...string) (run.Input, run
 // configuredBy is configured for a run that an agent starts, or a person.
 func configuredBy(t *testing.T, agent bool, user, repo string, args ...string) (run.Input, runFlags, string) {
 	t.Helper()
-	dir := repository(t)
+	dir := clitest.Repository(t)
 	if repo != "" {
-		write(t, filepath.Join(dir, settings.RepositoryFile), repo)
-		gitIn(t, dir, "add", "-A")
-		gitIn(t, dir, "commit", "-q", "-m", "settings")
+		clitest.Write(t, filepath.Join(dir, settings.RepositoryFile), repo)
+		clitest.Git(t, dir, "add", "-A")
+		clitest.Git(t, dir, "commit", "-q", "-m", "settings")
 	}
 	c, said := localCLI(t, engine.File{}, false)
 	c.ByAgent = agent
 	path := c.SettingsPath()
 	if user != "" {
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		write(t, path, strings.ReplaceAll(user, "$REPO", dir))
+		clitest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		clitest.Write(t, path, strings.ReplaceAll(user, "$REPO", dir))
 	}
 	f := runFlags{}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.registerFlags(flags)
-	must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it"}, args...)))
+	clitest.Must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it"}, args...)))
 	f.goalGiven = true
 	src, err := workspace.Inspect(t.Context(), f.repo, f.base)
-	must(t, err)
+	clitest.Must(t, err)
 	f.origins, err = configure(t.Context(), c, flags, src, f.base)
-	must(t, err)
+	clitest.Must(t, err)
 	in, err := inputFrom(t.Context(), c, f, src)
-	must(t, err)
+	clitest.Must(t, err)
 	return in, f, said.String()
 }
 
@@ -234,7 +235,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		"a mode that is a flag":      {[]string{"--mode", "--yolo"}, "one word"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := repository(t)
+			dir := clitest.Repository(t)
 			c, _ := localCLI(t, engine.File{}, false)
 			var f runFlags
 			flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -242,7 +243,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 			for i := range tt.args {
 				tt.args[i] = strings.ReplaceAll(tt.args[i], "REPO", dir)
 			}
-			must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it", "--provider", "claude", "--check", "true"}, tt.args...)))
+			clitest.Must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it", "--provider", "claude", "--check", "true"}, tt.args...)))
 			f.goalGiven = true
 			_, err := runInput(t.Context(), c, f)
 			var usage *usage.Error

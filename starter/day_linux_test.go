@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
 )
@@ -72,9 +73,9 @@ const askingAnswer = "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Good or bette
 func answersThat(t *testing.T, first, fix string) string {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "execute-1.md"), first)
-	write(t, filepath.Join(dir, "execute-1.2.md"), change("bad", "good"))
-	write(t, filepath.Join(dir, "fix-2.md"), fix)
+	clitest.Write(t, filepath.Join(dir, "execute-1.md"), first)
+	clitest.Write(t, filepath.Join(dir, "execute-1.2.md"), change("bad", "good"))
+	clitest.Write(t, filepath.Join(dir, "fix-2.md"), fix)
 	return dir
 }
 
@@ -84,24 +85,24 @@ func newDay(t *testing.T) *day {
 	commands(t)
 	model := fakemodel.Start(t)
 	codex := filepath.Join(h.home, ".codex")
-	must(t, os.Mkdir(codex, 0o700))
-	write(t, filepath.Join(codex, "config.toml"), fakemodel.CodexConfig(model.URL))
+	clitest.Must(t, os.Mkdir(codex, 0o700))
+	clitest.Write(t, filepath.Join(codex, "config.toml"), fakemodel.CodexConfig(model.URL))
 	opencode := filepath.Join(h.home, "opencode.json")
-	write(t, opencode, fakemodel.OpencodeConfig(model.URL))
-	must(t, fakemodel.SettleOpencode(h.home))
+	clitest.Write(t, opencode, fakemodel.OpencodeConfig(model.URL))
+	clitest.Must(t, fakemodel.SettleOpencode(h.home))
 	_, ready, _ := upIn(t, h.environ("ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=sk-ant-dummy-key-0000", "CLAUDE_BIN="+need.Env(t, "CLAUDE_BIN"),
 		"CODEX_HOME="+codex, "CODEX_BIN="+need.Env(t, "CODEX_BIN"), "OPENAI_API_KEY=dummy-key-0000", "OPENCODE_CONFIG="+opencode, "OPENCODE_DISABLE_MODELS_FETCH=1",
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1"), h.runsDir)
 	var links struct{ Review string }
-	must(t, json.Unmarshal([]byte(ready), &links))
+	clitest.Must(t, json.Unmarshal([]byte(ready), &links))
 	plans := t.TempDir()
-	write(t, filepath.Join(plans, "plan-1.md"), "# Make it good\n")
+	clitest.Write(t, filepath.Join(plans, "plan-1.md"), "# Make it good\n")
 	d := &day{bench: bench{t, h.runsDir, "", ""}, host: h, plans: plans, last: map[string]string{}}
 	for at, dir := range map[string]*string{"alpha": &d.alpha, "beta": &d.beta} {
 		*dir = filepath.Join(t.TempDir(), at)
-		must(t, os.Rename(repository(t), *dir))
+		clitest.Must(t, os.Rename(clitest.Repository(t), *dir))
 		for _, name := range []string{"one.txt", "two.txt", "three.txt"} {
-			write(t, filepath.Join(*dir, name), "bad\n")
+			clitest.Write(t, filepath.Join(*dir, name), "bad\n")
 		}
 		d.commits(*dir, "more files")
 	}
@@ -111,8 +112,8 @@ func newDay(t *testing.T) *day {
 
 func (d *day) commits(repo, message string) {
 	d.Helper()
-	gitIn(d.T, repo, "add", "-A")
-	gitIn(d.T, repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", message)
+	clitest.Git(d.T, repo, "add", "-A")
+	clitest.Git(d.T, repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", message)
 }
 
 // agent returns the flags of a run whose developer is a real agent that edits a file by its own tools.
@@ -127,7 +128,7 @@ func (d *day) agent(name, id, file string) []string {
 	goal := "Make " + file + " good.\n"
 	for i := 0; i < len(calls); i += 2 {
 		input, err := json.Marshal(calls[i+1])
-		must(d.T, err)
+		clitest.Must(d.T, err)
 		goal += fmt.Sprintf("[[tool:%s %s]]", calls[i], input)
 	}
 	spec := map[string]string{"claude": "claude", "codex": "codex", "opencode": "acp:" + need.Env(d.T, "OPENCODE_BIN") + " acp"}[name]
@@ -226,7 +227,7 @@ func (d *day) merges() {
 	if got := d.expect(0, "merge", "alpha#2", "--squash"); !strings.Contains(got.out, "the checks ran again") {
 		d.Errorf("onto a branch that has moved on:\n%s", got.out)
 	}
-	write(d.T, filepath.Join(d.beta, "mine.txt"), "mine\n")
+	clitest.Write(d.T, filepath.Join(d.beta, "mine.txt"), "mine\n")
 	d.commits(d.beta, "mine")
 	if got := d.expect(0, "merge", "beta#6"); !strings.Contains(got.out, "2 commits") {
 		d.Errorf("the retry:\n%s", got.out)
@@ -237,7 +238,7 @@ func (d *day) merges() {
 				d.Errorf("%s of %s is %q, %v", name, repo, text, err)
 			}
 		}
-		if status := gitIn(d.T, repo, "status", "--porcelain"); status != "" {
+		if status := clitest.Git(d.T, repo, "status", "--porcelain"); status != "" {
 			d.Errorf("%s: %s", repo, status)
 		}
 	}
@@ -246,7 +247,7 @@ func (d *day) merges() {
 // cleans removes the branches that are merged or empty, and the one of the canceled run.
 func (d *day) cleans() {
 	branches := func(repo string) []string {
-		return strings.Fields(gitIn(d.T, repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/"))
+		return strings.Fields(clitest.Git(d.T, repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/"))
 	}
 	before := append(branches(d.alpha), branches(d.beta)...)
 	d.expect(0, "clean", "--older", "0h")
@@ -262,15 +263,15 @@ func (d *day) cleans() {
 // comparesTheReport compares the report with sums over the lines of the logs, which are read here as plain JSON.
 func (d *day) comparesTheReport() {
 	var got report.Report
-	must(d.T, json.Unmarshal([]byte(d.expect(0, "report", "--since", "1h", "--json").out), &got))
+	clitest.Must(d.T, json.Unmarshal([]byte(d.expect(0, "report", "--since", "1h", "--json").out), &got))
 	logs, err := filepath.Glob(filepath.Join(d.runsDir, "workflows", "*", "events.ndjson"))
-	must(d.T, err)
+	clitest.Must(d.T, err)
 	if len(logs) != 10 {
 		d.Fatalf("%d runs, want 10", len(logs))
 	}
 	landed := map[string]bool{}
 	for _, repo := range []string{d.alpha, d.beta} {
-		for _, id := range strings.Fields(gitIn(d.T, repo, "log", "main", "--format=%(trailers:key=Ratchet-Run,valueonly,separator=%x20)")) {
+		for _, id := range strings.Fields(clitest.Git(d.T, repo, "log", "main", "--format=%(trailers:key=Ratchet-Run,valueonly,separator=%x20)")) {
 			landed[id] = true
 		}
 	}
@@ -334,7 +335,7 @@ type tallied struct {
 func tally(t *testing.T, log string, providers map[string]*report.Figures, landed map[string]bool) (one tallied) {
 	t.Helper()
 	b, err := os.ReadFile(log)
-	must(t, err)
+	clitest.Must(t, err)
 	one.Runs = 1
 	if landed[filepath.Base(filepath.Dir(log))] {
 		one.Merged = 1
@@ -354,7 +355,7 @@ func tally(t *testing.T, log string, providers map[string]*report.Figures, lande
 				Usage      run.Usage
 			}
 		}
-		must(t, json.Unmarshal(lines.Bytes(), &e))
+		clitest.Must(t, json.Unmarshal(lines.Bytes(), &e))
 		switch e.Type {
 		case "RUN_CREATED":
 			one.repository, developer = e.Payload.Repository.Path, e.Payload.Providers.Developer
@@ -378,7 +379,7 @@ func tally(t *testing.T, log string, providers map[string]*report.Figures, lande
 			used[provider] = used[provider].Add(e.Payload.Usage)
 		}
 	}
-	must(t, lines.Err())
+	clitest.Must(t, lines.Err())
 	switch status {
 	case "RUN_COMPLETED":
 		one.Done = 1
@@ -411,9 +412,9 @@ type reviewer struct {
 func newReviewer(t *testing.T, link string) *reviewer {
 	t.Helper()
 	u, err := url.Parse(link)
-	must(t, err)
+	clitest.Must(t, err)
 	jar, err := cookiejar.New(nil)
-	must(t, err)
+	clitest.Must(t, err)
 	r := &reviewer{base: u.Scheme + "://" + u.Host, client: http.Client{Jar: jar, Timeout: time.Minute}}
 	t.Cleanup(r.client.CloseIdleConnections)
 	code, _, _ := strings.Cut(u.Fragment, "/")
@@ -426,7 +427,7 @@ func newReviewer(t *testing.T, link string) *reviewer {
 func (r *reviewer) post(t *testing.T, path, kind, body string) (status int, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.base+path, strings.NewReader(body))
-	must(t, err)
+	clitest.Must(t, err)
 	req.Header.Set("Content-Type", kind)
 	req.Header.Set("Origin", r.base)
 	return r.send(t, req)
@@ -435,11 +436,11 @@ func (r *reviewer) post(t *testing.T, path, kind, body string) (status int, text
 func (r *reviewer) send(t *testing.T, req *http.Request) (status int, text string) {
 	t.Helper()
 	resp, err := r.client.Do(req)
-	must(t, err)
+	clitest.Must(t, err)
 	defer resp.Body.Close()
 	var b bytes.Buffer
 	_, err = b.ReadFrom(resp.Body)
-	must(t, err)
+	clitest.Must(t, err)
 	return resp.StatusCode, b.String()
 }
 
@@ -453,7 +454,7 @@ func (r *reviewer) approve(d *day, name string) {
 	d.Helper()
 	approval := d.gate(name)
 	req, err := http.NewRequestWithContext(d.Context(), http.MethodGet, r.base+"/runs/"+string(d.status(name).RunID), nil)
-	must(d.T, err)
+	clitest.Must(d.T, err)
 	_, page := r.send(d.T, req)
 	action, token := formAction.FindStringSubmatch(page), formToken.FindStringSubmatch(page)
 	if action == nil || token == nil || !strings.Contains(page, approval) {

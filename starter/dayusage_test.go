@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 )
 
 func TestTheDaysUsageIsThatOfTheRecords(t *testing.T) {
@@ -23,9 +24,9 @@ func TestTheDaysUsageIsThatOfTheRecords(t *testing.T) {
 	write := func(id run.ID, text string, at time.Time) {
 		t.Helper()
 		path := filepath.Join(dir, "workflows", string(id), "events.ndjson")
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-		must(t, os.Chtimes(path, at, at))
+		clitest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		clitest.Must(t, os.WriteFile(path, []byte(text), 0o600))
+		clitest.Must(t, os.Chtimes(path, at, at))
 	}
 	write("one", "1", now)
 	write("two", "1", now)

@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
 
 func approveCommand(c *factory.Factory) *cobra.Command {
@@ -85,7 +85,7 @@ func verdictText(d run.Decision) string {
 
 // lateDecision returns the error of a decision that came too late, with who has decided before, and when.
 func lateDecision(ctx context.Context, c *factory.Factory, r runref.Found, p run.Pending) error {
-	err := notWaiting("approval", p)
+	err := waits.Not("approval", p)
 	events, unread := r.Events(ctx, r.ID, "")
 	if unread != nil {
 		return err
@@ -103,18 +103,6 @@ func lateDecision(ctx context.Context, c *factory.Factory, r runref.Found, p run
 		return fmt.Errorf("%w; %s was %s by %s, %s ago", err, id, word, run.OneLine(by, "a signal without a name"), agoText(c, e.TS))
 	}
 	return err
-}
-
-// notWaiting returns the error of settling an approval or question that is not pending.
-func notWaiting(what string, p run.Pending) error {
-	id := p.Name.Shown(p.RunID)
-	if p.Status.Terminal() {
-		return fmt.Errorf("run %s %w: it is %s", id, runs.ErrOver, p.Status)
-	}
-	if other := pendingID(p); other != "" {
-		return fmt.Errorf("run %s waits for no %s, it is %s with %s", id, what, p.Status, other)
-	}
-	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
 }
 
 // printAccepted prints that the run took a message.

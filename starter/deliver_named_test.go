@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 )
 
 // TestADeliveryReachesTheSessionOfThatID has the deliveries of another session begin with the id: until now the session
@@ -15,7 +16,7 @@ func TestADeliveryReachesTheSessionOfThatID(t *testing.T) {
 	up(t, b.runsDir)
 	b.startSession("--id", "night")
 	b.startSession("--id", "night-2")
-	must(t, ledger.In(b.runsDir).Record(t.Context(), "night-2", []ledger.Entry{{N: 1}}))
+	clitest.Must(t, ledger.In(b.runsDir).Record(t.Context(), "night-2", []ledger.Entry{{N: 1}}))
 	batch := `{"id":"b-1","jobs":[{"id":"j","state":"ready","summary":"all green"}]}`
 	if r := starter(t.Context(), batch, "--runs-dir", b.runsDir, "deliver", "night", "--file", "-"); r.code != 0 || !strings.Contains(r.out, "deliveries night ") ||
 		!strings.Contains(r.err, "the agent of session night is acp, which takes no deliveries") {

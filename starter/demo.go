@@ -22,8 +22,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
+	"github.com/ratchet-dev/ratchet/starter/internal/links"
+	"github.com/ratchet-dev/ratchet/starter/internal/outcome"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -167,7 +171,7 @@ type demo struct {
 // printIntroduction announces the demo, and says why it runs outside of the box, unless unboxed is nil.
 func (d *demo) printIntroduction(unboxed error) {
 	d.printComment("This is Ratchet: a coding agent's run that nothing can lose.",
-		"A small Go repository with a real bug is in "+nearPath(d.repo)+".",
+		"A small Go repository with a real bug is in "+console.NearPath(d.repo)+".",
 		"The agent's answers are recorded; everything else is real: Temporal, git, go test.")
 	if d.approveFor != "" {
 		d.printComment("Nobody is asked here: the demo approves its recorded patches by itself ("+d.approveFor+").",
@@ -186,7 +190,7 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 		env = []string{"GOCACHE"}
 	}
 	in, err := runInput(ctx, d.Factory, runFlags{
-		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + nearPath(filepath.Join(d.home, "answers")),
+		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + console.NearPath(filepath.Join(d.home, "answers")),
 		checks: []string{demoCheck}, origins: map[string]run.Origin{"check": run.FromFlag}, env: env,
 		policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
 		limits: run.Limit{Provider: demoPatience, Check: demoPatience},
@@ -200,7 +204,7 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	d.name, d.branch = in.Name, in.BranchName()
 	d.screen.Line("")
 	d.printRow("Web UI", d.webUILogin(ctx, in.RunID))
-	d.printRow("record", nearPath(filepath.Join(d.RunsDir, "workflows", string(in.RunID))))
+	d.printRow("record", console.NearPath(filepath.Join(d.RunsDir, "workflows", string(in.RunID))))
 	d.printRow("at work", d.up.processes().String())
 	d.screen.Line("")
 	return in.RunID, nil
@@ -212,7 +216,7 @@ func (d *demo) webUILogin(ctx context.Context, id run.ID) string {
 	if err != nil {
 		return d.up.Engine.UI
 	}
-	return place.LoginOwner(d.UserName(), review.UIPath+runPage("", client.DefaultNamespace, id), time.Now())
+	return place.LoginOwner(d.UserName(), review.UIPath+links.RunPage("", client.DefaultNamespace, id), time.Now())
 }
 
 func (d *demo) printRow(name, value string) {
@@ -222,10 +226,10 @@ func (d *demo) printRow(name, value string) {
 // followRun tells the run with comments between its steps.
 func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	r := runref.Found{Client: d.up.Client, ID: id, Name: d.name}
-	f := newFollowerOn(d.Factory, d.screen, r)
-	f.notes, f.typing, f.title = nil, false, "" // the answers are recorded, and the person is here
-	tell := f.tell
-	f.tell = func(e run.Event) error {
+	f := follow.New(d.Factory, d.screen, r)
+	f.Notes, f.Typing, f.Title = nil, false, "" // the answers are recorded, and the person is here
+	tell := f.Tell
+	f.Tell = func(e run.Event) error {
 		d.printBefore(e)
 		if err := tell(e); err != nil {
 			return err
@@ -235,17 +239,17 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 		}
 		return d.printAfter(ctx, e)
 	}
-	f.look = func(ctx context.Context, e runs.Execution) error {
+	f.Look = func(ctx context.Context, e runs.Execution) error {
 		d.tellSlow(e)
 		return d.killAtWork(ctx, f, e)
 	}
-	f.decider = visitor{newDecider(d.Factory, d.screen, r.ID), d, r.ShownName()}
-	status, err := f.follow(ctx)
+	f.Decider = visitor{follow.NewPerson(d.Factory, d.screen, r.ID), d, r.ShownName()}
+	status, err := f.Follow(ctx)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(d.Err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.Hint("up"), d.Hint("watch %s", r.ShownName()))
 	}
 	if err == nil && status != run.Completed {
-		err = printConclusion(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, status)
+		err = outcome.Print(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, status)
 	}
 	return err
 }
@@ -318,7 +322,7 @@ func (d *demo) printAfter(ctx context.Context, e run.Event) error {
 		}
 	case run.PatchAppliedEvent:
 		if d.waits == 1 {
-			d.printComment("One commit on the run's own branch. The checkout in " + nearPath(d.repo) + " is untouched.")
+			d.printComment("One commit on the run's own branch. The checkout in " + console.NearPath(d.repo) + " is untouched.")
 		}
 	case run.PhaseStartedEvent:
 		if d.kill.armed { // the tests are at work for a moment only
@@ -354,13 +358,13 @@ func (d *demo) pauseReading(ctx context.Context) error {
 
 // printConclusion shows the branch and suggests the next commands.
 func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
-	out, err := outcomeOf(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, run.Completed)
+	out, err := outcome.Of(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, run.Completed)
 	if err != nil {
 		return err
 	}
 	if d.JSON {
 		return errors.Join(d.PrintJSON(struct {
-			outcome
+			outcome.Outcome
 			Kill *killReport `json:"kill,omitempty"`
 		}{out, d.kill.report}), d.kill.err())
 	}
@@ -391,6 +395,6 @@ func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
 }
 
 // diffCommand returns the command line of git, for a shell, that shows what the run changed.
-func (d *demo) diffCommand(out outcome) string {
-	return display.Line(shellquote.Join("git", "-C", nearPath(d.repo), "diff", fmt.Sprintf("%.12s..%.12s", out.Base, out.Head)))
+func (d *demo) diffCommand(out outcome.Outcome) string {
+	return display.Line(shellquote.Join("git", "-C", console.NearPath(d.repo), "diff", fmt.Sprintf("%.12s..%.12s", out.Base, out.Head)))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 )
 
@@ -85,7 +86,7 @@ func (d *demo) offerKill(ctx context.Context, p *dialog.Person) error {
 	d.printComment("Now the worst: kill -9 for the engine and the worker, in the middle of the tests.",
 		"Then the same command starts them again.")
 	line, err := p.Lines.Ask(ctx, "  "+d.screen.Wait("Kill them? ")+d.screen.Dim("[k]ill -9, Enter goes on without: "))
-	if errors.Is(err, errUnanswered) {
+	if errors.Is(err, follow.ErrUnanswered) {
 		return nil
 	}
 	d.kill.armed = line == "y" || line == "k" || strings.HasPrefix(line, "kill")
@@ -94,8 +95,8 @@ func (d *demo) offerKill(ctx context.Context, p *dialog.Person) error {
 
 // killAtWork kills engine and worker at the first look that sees the tests of the applied patch at work,
 // and starts them again. The follower then asks the new engine.
-func (d *demo) killAtWork(ctx context.Context, f *follower, e runs.Execution) error {
-	checking, ok := checkAtWork(f.last, e)
+func (d *demo) killAtWork(ctx context.Context, f *follow.Follower, e runs.Execution) error {
+	checking, ok := checkAtWork(f.Last, e)
 	switch {
 	case !ok:
 		return nil
@@ -105,12 +106,12 @@ func (d *demo) killAtWork(ctx context.Context, f *follower, e runs.Execution) er
 	case !d.kill.armed:
 		return nil
 	}
-	d.kill.armed, f.poll = false, 0
+	d.kill.armed, f.Poll = false, 0
 	report := killReport{Killed: d.up.processes(), CheckTries: checking.Attempt}
 	if produced, ok := d.kill.produced.Payload.(run.PatchProduced); ok {
 		report.Patch = produced.Patch.Digest
 	}
-	f.screen.Clear()
+	f.Screen.Clear()
 	s := d.screen
 	s.Linef("  %s kill -9 %-8d%s", s.Bad("✗"), report.Killed.Engine, s.Dim("engine"))
 	s.Linef("  %s kill -9 %-8d%s", s.Bad("✗"), report.Killed.Worker, s.Dim("worker"))
@@ -125,7 +126,7 @@ func (d *demo) killAtWork(ctx context.Context, f *follower, e runs.Execution) er
 	if err := d.startUp(ctx); err != nil {
 		return err
 	}
-	f.watched = runref.Found{Client: d.up.Client, ID: f.id, Name: d.name}
+	f.Watched = runref.Found{Client: d.up.Client, ID: f.ID, Name: d.name}
 	report.Restarted = d.up.processes()
 	d.kill.report = &report
 	s.Linef("  %s %s", s.Good("✓"), report.Restarted)
@@ -150,12 +151,12 @@ func runsCheck(a runs.Activity) bool { return a.Running && strings.HasSuffix(a.B
 
 // tellKill counts, once the run has gone on after the kill, what branch and record hold of the patch that
 // was applied before it.
-func (d *demo) tellKill(ctx context.Context, f *follower, e run.Event) error {
+func (d *demo) tellKill(ctx context.Context, f *follow.Follower, e run.Event) error {
 	if e.Type == run.PatchProducedEvent {
 		d.kill.produced = e
 	}
 	if d.kill.armed && e.Type == run.PhaseStartedEvent {
-		f.poll = pollFrame // the tests take two seconds
+		f.Poll = follow.PollFrame // the tests take two seconds
 	}
 	verdict := e.Type == run.EvaluationPassedEvent || e.Type == run.EvaluationFailedFixableEvent
 	if !verdict || d.kill.report == nil || d.kill.counted {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
@@ -36,14 +37,14 @@ func TestTheKillIsToldAsItWas(t *testing.T) {
 // countedDemo has one patch that was committed and paid for as often as said, among others.
 func countedDemo(t *testing.T, commits, answers int) (d demo, produced run.Event) {
 	t.Helper()
-	d = demo{Factory: newFactory(console.Console{Out: io.Discard}), screen: newFactory(console.Console{}).ScreenOn(io.Discard), repo: repository(t)}
+	d = demo{Factory: newFactory(console.Console{Out: io.Discard}), screen: newFactory(console.Console{}).ScreenOn(io.Discard), repo: clitest.Repository(t)}
 	d.RunsDir = t.TempDir()
 	const id run.ID = "one"
 	d.branch = id.Branch()
 	patch := run.DigestOf([]byte("the patch"))
-	gitIn(t, d.repo, "switch", "-q", "-c", id.Branch())
+	clitest.Git(t, d.repo, "switch", "-q", "-c", id.Branch())
 	commit := func(digest run.Digest) {
-		gitIn(t, d.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "Change\n\nRatchet-Run: one\nRatchet-Patch: "+string(digest))
+		clitest.Git(t, d.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "Change\n\nRatchet-Run: one\nRatchet-Patch: "+string(digest))
 	}
 	commit(run.DigestOf([]byte("another patch")))
 	log := "[2026-11-22T23:53:23Z] [INFO] answered {\"iteration\":2}\n[2026-11-22T23:53:23Z] [INFO] stderr {\"iteration\":1,\"text\":\"answered\"}\n"
@@ -54,8 +55,8 @@ func countedDemo(t *testing.T, commits, answers int) (d demo, produced run.Event
 		log += "[2026-11-22T23:53:23Z] [INFO] answered {\"bytes\":356,\"call\":1,\"iteration\":1}\n"
 	}
 	dir := filepath.Join(d.RunsDir, "workflows", string(id))
-	write(t, filepath.Join(dir, "events.ndjson"), "")
-	write(t, filepath.Join(dir, "logs", "provider-execute.log"), log)
+	clitest.Write(t, filepath.Join(dir, "events.ndjson"), "")
+	clitest.Write(t, filepath.Join(dir, "logs", "provider-execute.log"), log)
 	d.kill.report = &killReport{Patch: patch}
 	return d, run.Event{RunID: id, Type: run.PatchProducedEvent, Phase: run.Execute, Iteration: 1, Payload: run.PatchProduced{Proposal: run.Proposal{Patch: run.Ref{Digest: patch}}}}
 }

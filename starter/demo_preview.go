@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
@@ -40,7 +41,7 @@ func (d *demo) printPreview(ctx context.Context) {
 	if d.JSON {
 		return
 	}
-	d.printComment("The engine is built first. Meanwhile, this is the bug, in " + nearPath(d.repo) + ":")
+	d.printComment("The engine is built first. Meanwhile, this is the bug, in " + console.NearPath(d.repo) + ":")
 	d.printSample("demo/bill/split.go.txt", "// Split ")
 	d.printComment("These are its tests, run on your machine:")
 	d.screen.Line("")

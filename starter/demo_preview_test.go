@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
@@ -19,7 +20,7 @@ func preparedDemo(t *testing.T, prepare func(context.Context, engine.Options) er
 	shown = &captured.Output{}
 	c := newFactory(console.Console{In: strings.NewReader(""), Out: shown, Err: shown, Environ: os.Environ(), Now: time.Now})
 	d = &demo{Factory: c, screen: c.ScreenOn(c.Out), prepare: prepare}
-	must(t, d.prepareSample(t.Context(), t.TempDir()))
+	clitest.Must(t, d.prepareSample(t.Context(), t.TempDir()))
 	return d, shown
 }
 
@@ -46,7 +47,7 @@ func TestTheDemoShowsThePreviewDuringABuild(t *testing.T) {
 			t.Errorf("the preview shows %q %d times, want once:\n%s", want, strings.Count(text, want), text)
 		}
 	}
-	if left := gitIn(t, d.repo, "status", "--short"); left != "" {
+	if left := clitest.Git(t, d.repo, "status", "--short"); left != "" {
 		t.Errorf("the preview leaves %s in the sample", left)
 	}
 }

@@ -20,8 +20,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
+	"github.com/ratchet-dev/ratchet/starter/internal/outcome"
+	"github.com/ratchet-dev/ratchet/starter/internal/runtest"
 )
 
 // buildStarter returns the program itself, built once from these sources. The engine is there when it returns.
@@ -48,7 +52,7 @@ var builtStarter = sync.OnceValues(func() (string, error) {
 // patchesOn returns the patches of the commits of all branches of the sample, the newest first.
 func patchesOn(t *testing.T, repo string) []string {
 	t.Helper()
-	return strings.Fields(gitIn(t, repo, "log", "--all", "--format=%(trailers:key=Ratchet-Patch,valueonly)"))
+	return strings.Fields(clitest.Git(t, repo, "log", "--all", "--format=%(trailers:key=Ratchet-Patch,valueonly)"))
 }
 
 func TestDemoWithoutATerminal(t *testing.T) {
@@ -94,8 +98,8 @@ func TestDemoWithoutATerminal(t *testing.T) {
 func TestTheDemoNamesItsRepositoryForAShell(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wd, err := os.Getwd()
-	must(t, err)
-	var out outcome
+	clitest.Must(t, err)
+	var out outcome.Outcome
 	out.Base, out.Head = "0123456789abcdef", "fedcba9876543210"
 	for _, repo := range []string{"demo/bill", "d d/bill", "$(id)/bill", "it's/bill"} {
 		d := &demo{repo: filepath.Join(wd, repo)}
@@ -112,15 +116,15 @@ func TestAQuestionEndsTheDemo(t *testing.T) {
 	var shown captured.Output
 	c := newFactory(console.Console{In: strings.NewReader("an answer\n"), Out: &shown, Err: &shown, Environ: os.Environ(), Now: time.Now})
 	d := &demo{Factory: c, screen: c.ScreenOn(c.Out)}
-	f := &follower{
-		watched: play(
-			is(run.PhaseStarted{Role: run.Planner}), is(run.PhaseFailed{Question: &run.Question{Question: "What shall be done?", Reason: "no end after 3m0s"}}),
-			is(run.PhaseStarted{}), func(s *run.Snapshot) run.Payload { return s.NewQuestion() },
+	f := &follow.Follower{
+		Watched: runtest.Play(
+			runtest.Is(run.PhaseStarted{Role: run.Planner}), runtest.Is(run.PhaseFailed{Question: &run.Question{Question: "What shall be done?", Reason: "no end after 3m0s"}}),
+			runtest.Is(run.PhaseStarted{}), func(s *run.Snapshot) run.Payload { return s.NewQuestion() },
 		),
-		id: "r1", now: time.Now, poll: time.Millisecond, screen: d.screen, tell: func(run.Event) error { return nil },
-		decider: visitor{newDecider(d.Factory, d.screen, "r1"), d, "bill#1"},
+		ID: "r1", Now: time.Now, Poll: time.Millisecond, Screen: d.screen, Tell: func(run.Event) error { return nil },
+		Decider: visitor{follow.NewPerson(d.Factory, d.screen, "r1"), d, "bill#1"},
 	}
-	_, err := f.follow(t.Context())
+	_, err := f.Follow(t.Context())
 	if code := exit.Code(err); code != exit.Failed || shown.String() != "" {
 		t.Errorf("exit code %d, shown %q, want %d and no prompt", code, shown.String(), exit.Failed)
 	}

@@ -10,9 +10,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
 
 // shownDiff is the output of `diff --json`.
@@ -82,7 +84,7 @@ func diffOf(ctx context.Context, c *factory.Factory, r runref.Found, f diffFlags
 		return patchOf(c, r.ID, chosen, f.raw)
 	}
 	if f.approval != "" {
-		return shownDiff{}, notWaiting("approval", p)
+		return shownDiff{}, waits.Not("approval", p)
 	}
 	facts, err := r.Facts(ctx, r.ID)
 	if err != nil {
@@ -108,13 +110,13 @@ func chosenOf(a run.PendingApproval, id string) (run.PendingApproval, error) {
 
 func patchOf(c *factory.Factory, id run.ID, a run.PendingApproval, exact bool) (shownDiff, error) {
 	d := shownDiff{RunID: id, Approval: &a, Base: a.Base, Whole: true}
-	raw, err := pendingDiff(c, id, a)
+	raw, err := artifacts.Pending(c, id, a)
 	if err != nil && exact {
 		return d, fmt.Errorf("the whole patch is in the run's directory, name it with --runs-dir: %w", err)
 	}
 	d.Diff = string(raw)
 	if !exact {
-		d.Diff = string(readableInput(a, raw))
+		d.Diff = string(artifacts.Readable(a, raw))
 	}
 	if err != nil {
 		d.Diff, d.Whole = a.Excerpt, false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
@@ -31,7 +32,7 @@ func (h agentHost) runs(in string, args ...string) ran {
 	cmd := h.program(args...)
 	var out, said bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &said
-	must(h.T, cmd.Start())
+	clitest.Must(h.T, cmd.Start())
 	_ = cmd.Wait() // its exit code says it
 	return ran{out.String(), said.String(), cmd.ProcessState.ExitCode()}
 }
@@ -101,10 +102,10 @@ func testInterrupted(h agentHost) {
 	cmd := h.program("dispatch", string(awake), "--intent", "fire-and-forget", "--message", "late")
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	must(h.T, cmd.Start())
+	clitest.Must(h.T, cmd.Start())
 	lock := filepath.Join(h.dirs.Locks, string(awake)+".lock")
 	eventually.Holds(h.T, "the dispatch is under way", func() bool { _, err := os.Stat(lock); return err == nil })
-	must(h.T, cmd.Process.Signal(syscall.SIGINT))
+	clitest.Must(h.T, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		h.Errorf("exit %d", code)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/draft"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,8 +14,8 @@ import (
 func TestADraftStaysUntilItIsRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	c := newFactory(console.Console{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH"), "EDITOR=fail() { echo more >> $1; return $STATUS; }; fail", "STATUS=0"}})
-	d, err := newDraft(c, "ratchet-*.txt", "begun\n", "")
-	must(t, err)
+	d, err := draft.New(c, "ratchet-*.txt", "begun\n", "")
+	clitest.Must(t, err)
 	if text, err := d.Edit(); text != "begun\nmore\n" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}

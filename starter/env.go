@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/links"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	"time"
 )
@@ -124,9 +125,9 @@ func ui(ctx context.Context, c *factory.Factory, args []string) error {
 	if !place.WebUI {
 		return errors.New("the review page serves no Web UI: its worker is connected to a server of its own")
 	}
-	page, err := pathAt(ctx, c, args, func(id run.ID) string { return runPage("", client.DefaultNamespace, id) })
+	page, err := links.Path(ctx, c, args, func(id run.ID) string { return links.RunPage("", client.DefaultNamespace, id) })
 	if err != nil {
 		return err
 	}
-	return printLink(c, "ui", place.LoginOwner(c.UserName(), review.UIPath+page, time.Now()))
+	return links.Print(c, "ui", place.LoginOwner(c.UserName(), review.UIPath+page, time.Now()))
 }

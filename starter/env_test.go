@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
@@ -58,14 +59,14 @@ func commands(t *testing.T) {
 	t.Helper()
 	bin := t.TempDir()
 	self, err := filepath.Abs(os.Args[0])
-	must(t, err)
+	clitest.Must(t, err)
 	for name, variable := range map[string]string{"starter": asProgram, "temporal": asTemporal} {
 		script := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", variable, self)
-		must(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
+		clitest.Must(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
 	}
 	if real := os.Getenv(temporalVariable); real != "" {
-		must(t, os.Remove(filepath.Join(bin, "temporal")))
-		must(t, os.Symlink(real, filepath.Join(bin, "temporal")))
+		clitest.Must(t, os.Remove(filepath.Join(bin, "temporal")))
+		clitest.Must(t, os.Symlink(real, filepath.Join(bin, "temporal")))
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
@@ -74,7 +75,7 @@ func commands(t *testing.T) {
 func scriptOfTheReadme(t *testing.T, command string) string {
 	t.Helper()
 	text, err := os.ReadFile("../README.md")
-	must(t, err)
+	clitest.Must(t, err)
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		if strings.Contains(block[1], command) {
 			return block[1]
@@ -89,7 +90,7 @@ func TestTheScriptsOfTheReadme(t *testing.T) {
 	commands(t)
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
-	b := bench{t, filepath.Join(home, "state", "ratchet"), repository(t), answers(t)}
+	b := bench{t, filepath.Join(home, "state", "ratchet"), clitest.Repository(t), answers(t)}
 	up(t, b.runsDir)
 	id := b.start()
 	b.await(id, run.AwaitingApproval)
@@ -131,7 +132,7 @@ func TestTheScriptsOfTheReadme(t *testing.T) {
 func address(t *testing.T, runsDir string) string {
 	t.Helper()
 	f, err := engine.ReadFile(runsDir)
-	must(t, err)
+	clitest.Must(t, err)
 	return f.Address
 }
 
@@ -144,13 +145,13 @@ func (b bench) env() (vars map[string]*string) {
 }
 
 func TestDoorOfTheEngine(t *testing.T) {
-	b := bench{t, filepath.Join(t.TempDir(), "it's runs"), repository(t), answers(t)}
+	b := bench{t, filepath.Join(t.TempDir(), "it's runs"), clitest.Repository(t), answers(t)}
 	if got := b.starter("env"); got.code != exit.Unreachable || got.out != "" {
 		t.Errorf("env without an engine: %+v", got)
 	}
 	stop, ready, _ := upSays(t, b.runsDir)
 	var shown struct{ UI, Review string }
-	must(t, json.Unmarshal([]byte(ready), &shown))
+	clitest.Must(t, json.Unmarshal([]byte(ready), &shown))
 	if page, _, _ := strings.Cut(shown.Review, "/login#"); shown.UI != page+review.UIPath {
 		t.Errorf("up prints the link %q, and the Web UI %q", shown.Review, shown.UI)
 	}
@@ -160,7 +161,7 @@ func TestDoorOfTheEngine(t *testing.T) {
 		t.Errorf("doctor:\n%s", got)
 	}
 	before, err := os.ReadFile(*b.env()[keyVariable])
-	must(t, err)
+	clitest.Must(t, err)
 	stop()
 	if got := b.starter("ui"); got.code == 0 || !strings.Contains(got.err, "no review page") {
 		t.Errorf("ui without an engine: %+v", got)
@@ -192,7 +193,7 @@ func testEnv(b bench) {
 		b.Setenv(name, value)
 	}
 	profile := filepath.Join(b.TempDir(), "temporal.toml")
-	write(b.T, profile, "[profile.cloud]\naddress = \"cloud:1\"\napi_key = \"k\"\n")
+	clitest.Write(b.T, profile, "[profile.cloud]\naddress = \"cloud:1\"\napi_key = \"k\"\n")
 	b.Setenv("TEMPORAL_CONFIG_FILE", profile)
 	for _, name := range []string{certVariable, keyVariable, authorityVariable} {
 		if file := b.env()[name]; file == nil || *file != filepath.Join(b.runsDir, engine.KeyFile) {
@@ -225,10 +226,10 @@ func testUI(b bench) {
 	}
 	for _, want := range []int{http.StatusNoContent, http.StatusUnauthorized} {
 		request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, at, strings.NewReader(code))
-		must(b.T, err)
+		clitest.Must(b.T, err)
 		request.Header.Set("Origin", strings.TrimSuffix(at, "/login"))
 		answer, err := http.DefaultClient.Do(request)
-		must(b.T, err)
+		clitest.Must(b.T, err)
 		_ = answer.Body.Close()
 		if answer.StatusCode != want {
 			b.Errorf("%s: %s, want %d", link, answer.Status, want)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/draft"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -98,8 +99,8 @@ var goalHelp = []string{
 
 // draftGoal lets the person write the goal of the flags in the editor. The file stays, with the goal alone, until the
 // caller removes it; without a goal there is none.
-func draftGoal(c *factory.Factory, f *runFlags) (*draft, error) {
-	file, err := newDraft(c, "ratchet-*.goal.md", "\n\n"+strings.Join(goalHelp, "\n")+"\n", "or give the goal as an argument")
+func draftGoal(c *factory.Factory, f *runFlags) (*draft.Draft, error) {
+	file, err := draft.New(c, "ratchet-*.goal.md", "\n\n"+strings.Join(goalHelp, "\n")+"\n", "or give the goal as an argument")
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func draftGoal(c *factory.Factory, f *runFlags) (*draft, error) {
 		file.Remove()
 		return nil, cmp.Or(err, usage.Errorf("the goal is empty: no run was started"))
 	}
-	if err = cmp.Or(err, file.write(goal)); err != nil {
+	if err = cmp.Or(err, file.Write(goal)); err != nil {
 		tellKeptGoal(c, file)
 		return nil, err
 	}
@@ -132,6 +133,6 @@ func withoutHelp(text string) string {
 }
 
 // tellKeptGoal names the file of a goal with which no run was started.
-func tellKeptGoal(c *factory.Factory, file *draft) {
-	fmt.Fprintf(c.Err, "starter: your goal is kept in %s: give it with --goal-file %s\n", display.Line(file.path), display.Line(shellquote.Join(file.path)))
+func tellKeptGoal(c *factory.Factory, file *draft.Draft) {
+	fmt.Fprintf(c.Err, "starter: your goal is kept in %s: give it with --goal-file %s\n", display.Line(file.Path()), display.Line(shellquote.Join(file.Path())))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
@@ -44,15 +45,15 @@ func goalOf(t *testing.T, editor string, args ...string) (goal string, err error
 func TestWhereTheGoalComesFrom(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "goal.md")
-	write(t, file, "From a file\n")
+	clitest.Write(t, file, "From a file\n")
 	editor := filepath.Join(dir, "edit")
-	write(t, editor, "#!/bin/sh\n{ echo '  Mend it'; echo '# so that it holds'; cat \"$1\"; } > \"$1.new\" && mv \"$1.new\" \"$1\"\n")
+	clitest.Write(t, editor, "#!/bin/sh\n{ echo '  Mend it'; echo '# so that it holds'; cat \"$1\"; } > \"$1.new\" && mv \"$1.new\" \"$1\"\n")
 	if err := os.Chmod(editor, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	written := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		clitest.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	for _, tt := range []struct {
@@ -101,12 +102,12 @@ func (emptyEngine) GetSystemInfo(context.Context, *workflowservice.GetSystemInfo
 func servingEngine(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	clitest.Must(t, err)
 	s := grpc.NewServer()
 	workflowservice.RegisterWorkflowServiceServer(s, emptyEngine{})
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
-	t.Cleanup(func() { s.Stop(); must(t, <-ended) })
+	t.Cleanup(func() { s.Stop(); clitest.Must(t, <-ended) })
 	return l.Addr().String()
 }
 
@@ -114,11 +115,11 @@ func servingEngine(t *testing.T) string {
 // in a file when the rest is.
 func TestAGoalIsKeptIfItsRunDoesNotStart(t *testing.T) {
 	const kept = "starter: your goal is kept in "
-	repo, recorded := repository(t), answers(t)
-	loose := repository(t)
-	write(t, filepath.Join(loose, ".ratchet.toml"), "approve = 'never'\n")
-	gitIn(t, loose, "add", "-A")
-	gitIn(t, loose, "commit", "-q", "-m", "settings")
+	repo, recorded := clitest.Repository(t), answers(t)
+	loose := clitest.Repository(t)
+	clitest.Write(t, filepath.Join(loose, ".ratchet.toml"), "approve = 'never'\n")
+	clitest.Git(t, loose, "add", "-A")
+	clitest.Git(t, loose, "commit", "-q", "-m", "settings")
 	engine := servingEngine(t)
 	good := []string{"--repo", repo, "--provider", "replay:" + recorded, "--check", passes}
 	with := func(more ...string) []string { return append(slices.Clone(good), more...) }
@@ -144,7 +145,7 @@ func TestAGoalIsKeptIfItsRunDoesNotStart(t *testing.T) {
 			dir, runsDir := t.TempDir(), t.TempDir()
 			t.Setenv("TMPDIR", dir)
 			t.Setenv("TEMPORAL_ADDRESS", tt.engine)
-			write(t, filepath.Join(runsDir, "workflows", "taken", "state.json"), "{}")
+			clitest.Write(t, filepath.Join(runsDir, "workflows", "taken", "state.json"), "{}")
 			opened := filepath.Join(t.TempDir(), "opened")
 			editor := "write_and_fail() { echo Mend it > $1; exit 9; }; fail() { exit 9; }; touch " + opened + "; " + tt.does
 			var out, said bytes.Buffer
@@ -159,7 +160,7 @@ func TestAGoalIsKeptIfItsRunDoesNotStart(t *testing.T) {
 				t.Errorf("the editor opens: %t", err == nil)
 			}
 			files, err := filepath.Glob(filepath.Join(dir, "ratchet-*.goal.md"))
-			must(t, err)
+			clitest.Must(t, err)
 			if len(files) > 1 || (len(files) == 1) != tt.keeps || strings.Contains(said.String(), kept) != tt.keeps {
 				t.Fatalf("kept %v: %s", files, said.String())
 			}

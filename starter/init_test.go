@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 )
@@ -29,10 +30,10 @@ func initIn(t *testing.T, dir string, args ...string) (code int, out, complaint 
 
 func makefile(t *testing.T, recipe string) string {
 	t.Helper()
-	dir := repository(t)
-	write(t, filepath.Join(dir, "Makefile"), "test:\n\t"+recipe+"\n")
-	gitIn(t, dir, "add", "-A")
-	gitIn(t, dir, "commit", "-q", "-m", "a makefile")
+	dir := clitest.Repository(t)
+	clitest.Write(t, filepath.Join(dir, "Makefile"), "test:\n\t"+recipe+"\n")
+	clitest.Git(t, dir, "add", "-A")
+	clitest.Git(t, dir, "commit", "-q", "-m", "a makefile")
 	return dir
 }
 
@@ -44,11 +45,11 @@ func TestInitWritesWhatARunReads(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "✓ make test passes in ") || !strings.Contains(out, "git -C ") || !strings.Contains(out, "no agent was found") {
 		t.Fatalf("%d: %s%s", code, out, complaint)
 	}
-	if status := gitIn(t, dir, "status", "--porcelain", "--ignored"); status != "?? .ratchet.toml\n" {
+	if status := clitest.Git(t, dir, "status", "--porcelain", "--ignored"); status != "?? .ratchet.toml\n" {
 		t.Errorf("the user's tree: %q", status)
 	}
-	gitIn(t, dir, "add", "-A")
-	gitIn(t, dir, "commit", "-q", "-m", "settings")
+	clitest.Git(t, dir, "add", "-A")
+	clitest.Git(t, dir, "commit", "-q", "-m", "settings")
 	c, err := settings.ReadCommitted(t.Context(), dir, "", "HEAD", "config.toml")
 	if err != nil || !c.There || c.Values["check"].Texts[0] != "make test" || c.Values["check-timeout"].Texts[0] != "3m" {
 		t.Fatalf("%+v, %v", c, err)
@@ -78,9 +79,9 @@ func TestInitTellsHowChecksEnd(t *testing.T) {
 	if _, err := os.Lstat(r.Path); err == nil || r.Written || !strings.Contains(r.Content, "no-such-program cannot run") {
 		t.Errorf("%+v", r)
 	}
-	write(t, r.Path, r.Content)
-	gitIn(t, dir, "add", "-A")
-	gitIn(t, dir, "commit", "-q", "-m", "settings")
+	clitest.Write(t, r.Path, r.Content)
+	clitest.Git(t, dir, "add", "-A")
+	clitest.Git(t, dir, "commit", "-q", "-m", "settings")
 	c, err := settings.ReadCommitted(t.Context(), dir, "", "HEAD", "config.toml")
 	if err != nil || len(c.Values["check"].Texts) != 4 || c.Values["check"].Texts[2] != nasty || c.Values["provider"].Texts[0] != "codex" {
 		t.Errorf("%+v, %v", c, err)
@@ -89,7 +90,7 @@ func TestInitTellsHowChecksEnd(t *testing.T) {
 
 func TestInitShowsWhyACheckFails(t *testing.T) {
 	need.Sandbox(t)
-	code, out, complaint := initIn(t, repository(t), "--check", "seq 40; echo no such table >&2; exit 3", "--check", "echo fine")
+	code, out, complaint := initIn(t, clitest.Repository(t), "--check", "seq 40; echo no such table >&2; exit 3", "--check", "echo fine")
 	if code != 0 || !strings.Contains(out, "    │ 40\n    │ no such table\n") {
 		t.Errorf("got %d: %s%s, want the last lines of the output", code, out, complaint)
 	}
@@ -101,9 +102,9 @@ func TestInitShowsWhyACheckFails(t *testing.T) {
 func TestInitReplacesNothingUnasked(t *testing.T) {
 	need.Sandbox(t)
 	dir, outside := makefile(t, "true"), filepath.Join(t.TempDir(), "users")
-	write(t, outside, "own\n")
+	clitest.Write(t, outside, "own\n")
 	at := filepath.Join(dir, ".ratchet.toml")
-	must(t, os.Symlink(outside, at))
+	clitest.Must(t, os.Symlink(outside, at))
 	if code, _, complaint := initIn(t, dir); code != 1 || !strings.Contains(complaint, "give --force") || strings.Count(complaint, "\n") != 1 {
 		t.Errorf("%d: %s", code, complaint)
 	}
@@ -118,7 +119,7 @@ func TestInitReplacesNothingUnasked(t *testing.T) {
 
 func TestInitOfABareRepositoryPrintsAlone(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "bare.git")
-	gitIn(t, ".", "clone", "-q", "--bare", repository(t), bare)
+	clitest.Git(t, ".", "clone", "-q", "--bare", clitest.Repository(t), bare)
 	code, out, complaint := initIn(t, bare, "--json", "--dry-run", "--check", "true", "--sandbox", "off")
 	var r initReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.Written || !strings.Contains(r.Content, "check = [") || strings.Contains(out, "git -C") {
@@ -128,7 +129,7 @@ func TestInitOfABareRepositoryPrintsAlone(t *testing.T) {
 
 func TestInitPrintsNoNameThatATerminalObeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ev\x1b[2J\ril")
-	must(t, os.Rename(repository(t), dir))
+	clitest.Must(t, os.Rename(clitest.Repository(t), dir))
 	code, out, complaint := initIn(t, dir, "--check", "true", "--sandbox", "off")
 	if code != 0 || strings.ContainsAny(out+complaint, "\x1b\r") || !strings.Contains(out, "wrote ") {
 		t.Errorf("%d: %q%q", code, out, complaint)
@@ -136,9 +137,9 @@ func TestInitPrintsNoNameThatATerminalObeys(t *testing.T) {
 }
 
 func TestInitRefuses(t *testing.T) {
-	plain := repository(t)
+	plain := clitest.Repository(t)
 	bare := filepath.Join(t.TempDir(), "bare.git")
-	gitIn(t, plain, "clone", "-q", "--bare", plain, bare)
+	clitest.Git(t, plain, "clone", "-q", "--bare", plain, bare)
 	for name, tc := range map[string]struct {
 		dir  string
 		args []string

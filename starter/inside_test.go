@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/nobody"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
@@ -23,11 +24,11 @@ func attacked(t *testing.T) bench {
 	t.Helper()
 	bin := t.TempDir()
 	self, err := filepath.Abs(os.Args[0])
-	must(t, err)
+	clitest.Must(t, err)
 	script := fmt.Sprintf("#!/bin/sh\n%s=1 exec %s \"$@\"\n", asProgram, self)
-	must(t, os.WriteFile(filepath.Join(bin, "starter"), []byte(script), 0o755))
+	clitest.Must(t, os.WriteFile(filepath.Join(bin, "starter"), []byte(script), 0o755))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
+	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
 	up(t, b.runsDir)
 	return b
 }
@@ -37,7 +38,7 @@ func (b bench) provider(script string) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "provider")
 	text := fmt.Sprintf("#!/bin/bash\n%s\nexec cat '%s'/$RATCHET_PHASE-$RATCHET_ITERATION.md\n", script, b.answers)
-	must(b.T, os.WriteFile(path, []byte(text), 0o755))
+	clitest.Must(b.T, os.WriteFile(path, []byte(text), 0o755))
 	return "command:" + path
 }
 
@@ -137,7 +138,7 @@ func TestWhoMayDecide(t *testing.T) {
 
 // testDecisionsInsideARun has an agent of a run call the tools that decide.
 func testDecisionsInsideARun(h agentHost) {
-	b := bench{h.T, h.runsDir, repository(h.T), answers(h.T)}
+	b := bench{h.T, h.runsDir, clitest.Repository(h.T), answers(h.T)}
 	id := b.start()
 	b.await(id, run.AwaitingApproval)
 	h.Setenv(proc.RunVariable, "some-run")

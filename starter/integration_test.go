@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
@@ -135,7 +136,7 @@ func (b bench) await(id string, want run.Status) {
 
 func TestCommandsOnARealEngine(t *testing.T) {
 	t.Parallel()
-	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
+	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
 	stop := up(t, b.runsDir)
 	for _, part := range []struct {
 		name string
@@ -163,10 +164,10 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a schedule", testSchedule},
 		{"the day after", testAfter},
 	} {
-		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, repository(t), b.answers}) })
+		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, clitest.Repository(t), b.answers}) })
 	}
 	t.Run("an engine whose state is gone", func(t *testing.T) {
-		testResume(bench{t, b.runsDir, repository(t), b.answers}, stop)
+		testResume(bench{t, b.runsDir, clitest.Repository(t), b.answers}, stop)
 	})
 }
 
@@ -179,19 +180,19 @@ func (b bench) take(id, story string) {
 		b.Fatalf("the story does not say how to take the result:\n%s", story)
 	}
 	branch := b.branch(id)
-	gitIn(b.T, b.repo, "tag", branch, "main")
+	clitest.Git(b.T, b.repo, "tag", branch, "main")
 	out, err := exec.CommandContext(b.Context(), "sh", "-c", line).CombinedOutput()
 	if err != nil {
 		b.Errorf("%s: %v\n%s", line, err, out)
 	}
-	head := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "refs/heads/"+branch))
-	if got := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "HEAD")); got != head {
+	head := strings.TrimSpace(clitest.Git(b.T, b.repo, "rev-parse", "refs/heads/"+branch))
+	if got := strings.TrimSpace(clitest.Git(b.T, b.repo, "rev-parse", "HEAD")); got != head {
 		b.Errorf("%s: at %s, want %s", line, got, head)
 	}
 	if got := b.expect(0, "status", id).out; !strings.Contains(got, head) {
 		b.Errorf("the status does not name %s:\n%s", head, got)
 	}
-	gitIn(b.T, b.repo, "tag", "-d", branch)
+	clitest.Git(b.T, b.repo, "tag", "-d", branch)
 }
 
 // testTerminated has the workflow of a waiting run terminated in the Web UI: every command says how to bring it back.
@@ -245,7 +246,7 @@ func testApprovals(b bench) {
 		b.Error("colours without a terminal")
 	}
 	b.take(id, got.out)
-	if text := gitIn(b.T, b.repo, "show", b.branch(id)+":state.txt"); text != "good\n" {
+	if text := clitest.Git(b.T, b.repo, "show", b.branch(id)+":state.txt"); text != "good\n" {
 		b.Errorf("the branch has %q", text)
 	}
 	if d := b.expect(0, "diff", id, "--raw").out; !strings.Contains(d, "-bad\n+good\n") {
@@ -282,9 +283,9 @@ func testFinalRejection(b bench) {
 
 func testQuestion(b bench) {
 	asking := b.TempDir()
-	write(b.T, filepath.Join(asking, "plan-1.md"), "# Ask first\n")
-	write(b.T, filepath.Join(asking, "execute-1.md"), "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Good or better?\nreason: unclear\n<<<AIO_RESULT_END>>>\n")
-	write(b.T, filepath.Join(asking, "execute-1.2.md"), change("bad", "good"))
+	clitest.Write(b.T, filepath.Join(asking, "plan-1.md"), "# Ask first\n")
+	clitest.Write(b.T, filepath.Join(asking, "execute-1.md"), "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Good or better?\nreason: unclear\n<<<AIO_RESULT_END>>>\n")
+	clitest.Write(b.T, filepath.Join(asking, "execute-1.2.md"), change("bad", "good"))
 	b.answers = asking
 	id := b.start("--approve", "never")
 	b.await(id, run.AwaitingInput)
@@ -323,7 +324,7 @@ func testCheckThatCannotRun(b bench) {
 	if events := b.expect(0, "events", id, "--json").out; !strings.Contains(events, `"retry":true`) || strings.Contains(events, `"retry"}`) {
 		b.Errorf("retry was an answer: %s", events)
 	}
-	write(b.T, tool, "#!/bin/sh\n")
+	clitest.Write(b.T, tool, "#!/bin/sh\n")
 	if err := os.Chmod(tool, 0o755); err != nil {
 		b.Fatal(err)
 	}
@@ -384,7 +385,7 @@ func testBaselineThatCannotRun(b bench) {
 	if refused := b.expect(1, "answer", "no-tool", "installed"); !strings.Contains(refused.err, `answer with "again", "without" or "stop"`) {
 		b.Errorf("refused with %q", refused.err)
 	}
-	write(b.T, tool, "#!/bin/sh\n")
+	clitest.Write(b.T, tool, "#!/bin/sh\n")
 	if err := os.Chmod(tool, 0o755); err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -36,7 +38,7 @@ func (approving) Approve(_ context.Context, a run.PendingApproval) (run.Decision
 }
 
 func (approving) Answer(context.Context, run.PendingQuestion) (run.Reply, error) {
-	return run.Reply{}, errUnanswered
+	return run.Reply{}, follow.ErrUnanswered
 }
 
 // BenchmarkEventToScreen follows whole runs, and measures from the time of each event, which is that of the
@@ -44,7 +46,7 @@ func (approving) Answer(context.Context, run.PendingQuestion) (run.Reply, error)
 func BenchmarkEventToScreen(b *testing.B) {
 	runsDir := filepath.Join(b.TempDir(), ".runs")
 	up(b, runsDir)
-	repo, dir := repository(b), answers(b)
+	repo, dir := clitest.Repository(b), answers(b)
 	c := newFactory(console.Console{In: nil, Out: io.Discard, Err: io.Discard, Environ: os.Environ(), Now: time.Now, Screen: true})
 	c.RunsDir, c.Queue = runsDir, "ratchet"
 	client, closeClient, err := c.Dial(b.Context())
@@ -60,19 +62,19 @@ func BenchmarkEventToScreen(b *testing.B) {
 		if got.code != 0 {
 			b.Fatalf("%d: %s", got.code, got.err)
 		}
-		f := newFollowerOn(c, c.ScreenOn(c.Out), runref.Found{Client: client, ID: run.ID(id)})
+		f := follow.New(c, c.ScreenOn(c.Out), runref.Found{Client: client, ID: run.ID(id)})
 		following, stop := context.WithCancel(b.Context())
-		f.changes, f.decider = client.Changes(following, f.id), approving{}
+		f.Changes, f.Decider = client.Changes(following, f.ID), approving{}
 		attached := time.Now()
-		tell := f.tell
-		f.tell = func(e run.Event) error {
+		tell := f.Tell
+		f.Tell = func(e run.Event) error {
 			err := tell(e)
 			if e.TS.After(attached) { // the others came before there was a screen
 				late = append(late, time.Since(e.TS))
 			}
 			return err
 		}
-		if status, err := f.follow(b.Context()); err != nil || status != run.Completed {
+		if status, err := f.Follow(b.Context()); err != nil || status != run.Completed {
 			b.Fatalf("%s, %v after %v", status, err, time.Since(begun))
 		}
 		stop()

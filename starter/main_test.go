@@ -16,7 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -35,32 +35,6 @@ func starter(ctx context.Context, stdin string, args ...string) result {
 	return result{c.Run(ctx), out.String(), err.String()}
 }
 
-// repository makes one with a file and a commit.
-func repository(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "state.txt"), "bad\n")
-	gitIn(t, dir, "init", "-q", "-b", "main")
-	gitIn(t, dir, "add", "-A")
-	gitIn(t, dir, "commit", "-q", "-m", "begin")
-	return dir
-}
-
-func gitIn(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	return gittest.Output(t, dir, args...)
-}
-
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 const patchHead = "<<<AIO_RESULT_START>>>\ntype: PATCH\nsummary: %s\n<<<AIO_RESULT_END>>>\n\n[PATCH_BEGIN]\n%s[PATCH_END]\n"
 
 // change is a raw answer that turns the one line of state.txt into another.
@@ -72,9 +46,9 @@ func change(from, to string) string {
 // answers records a plan, a patch that does not pass and one that does.
 func answers(t testing.TB) string {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "plan-1.md"), "# Make it good\n")
-	write(t, filepath.Join(dir, "execute-1.md"), change("bad", "better"))
-	write(t, filepath.Join(dir, "fix-2.md"), change("better", "good"))
+	clitest.Write(t, filepath.Join(dir, "plan-1.md"), "# Make it good\n")
+	clitest.Write(t, filepath.Join(dir, "execute-1.md"), change("bad", "better"))
+	clitest.Write(t, filepath.Join(dir, "fix-2.md"), change("better", "good"))
 	return dir
 }
 
@@ -118,22 +92,22 @@ func TestComplaintIsOneSafeLine(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	repo, recorded := repository(t), answers(t)
-	lossy := repository(t)
-	blob := strings.TrimSpace(gitIn(t, lossy, "rev-parse", "HEAD:state.txt"))
+	repo, recorded := clitest.Repository(t), answers(t)
+	lossy := clitest.Repository(t)
+	blob := strings.TrimSpace(clitest.Git(t, lossy, "rev-parse", "HEAD:state.txt"))
 	if err := os.Remove(filepath.Join(lossy, ".git", "objects", blob[:2], blob[2:])); err != nil {
 		t.Fatal(err)
 	}
-	dirty, taken := repository(t), repository(t)
-	gitIn(t, taken, "branch", "ratchet/taken")
-	gitIn(t, taken, "branch", "Agents")
-	loose := repository(t)
-	write(t, filepath.Join(loose, ".ratchet.toml"), "approve = 'never'\n")
-	gitIn(t, loose, "add", "-A")
-	gitIn(t, loose, "commit", "-q", "-m", "settings")
-	write(t, filepath.Join(dirty, "state.txt"), "dirty\n")
+	dirty, taken := clitest.Repository(t), clitest.Repository(t)
+	clitest.Git(t, taken, "branch", "ratchet/taken")
+	clitest.Git(t, taken, "branch", "Agents")
+	loose := clitest.Repository(t)
+	clitest.Write(t, filepath.Join(loose, ".ratchet.toml"), "approve = 'never'\n")
+	clitest.Git(t, loose, "add", "-A")
+	clitest.Git(t, loose, "commit", "-q", "-m", "settings")
+	clitest.Write(t, filepath.Join(dirty, "state.txt"), "dirty\n")
 	goal := filepath.Join(t.TempDir(), "goal.md")
-	write(t, goal, " \n")
+	clitest.Write(t, goal, " \n")
 	t.Chdir(t.TempDir())
 	good := []string{"run", "--goal", "x", "--provider", "replay:" + recorded, "--repo", repo, "--check", passes}
 	with := func(more ...string) []string { return append(append([]string{}, good...), more...) }
@@ -210,7 +184,7 @@ func TestBadInput(t *testing.T) {
 	if left, err := os.ReadDir("."); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if branches := gitIn(t, repo, "branch", "--list"); strings.TrimSpace(branches) != "* main" {
+	if branches := clitest.Git(t, repo, "branch", "--list"); strings.TrimSpace(branches) != "* main" {
 		t.Errorf("branches: %s", branches)
 	}
 }
@@ -249,7 +223,7 @@ func TestPatchCommand(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "state.txt")
-			write(t, file, "bad\n")
+			clitest.Write(t, file, "bad\n")
 			got := starter(t.Context(), tt.answer, append([]string{"patch", "--repo", dir}, tt.args...)...)
 			if got.code != tt.code || got.err != "" || !strings.Contains(got.out, tt.says) || strings.Count(got.out, "\n") != 1 {
 				t.Errorf("code %d, want %d: %s%s", got.code, tt.code, got.out, got.err)

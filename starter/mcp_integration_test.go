@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
@@ -31,9 +32,9 @@ func (h agentHost) starts(box run.Sandbox) (stop func()) {
 	h.Helper()
 	c := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: h.environ(), Now: time.Now})
 	c.RunsDir, c.Queue = h.runsDir, temporalclient.TaskQueue
-	must(h.T, os.MkdirAll(h.runsDir, 0o755))
+	clitest.Must(h.T, os.MkdirAll(h.runsDir, 0o755))
 	up, err := startLocalHost(h.Context(), c, engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.Environ, Sandbox: box})
-	must(h.T, err)
+	clitest.Must(h.T, err)
 	return up.stop
 }
 
@@ -96,17 +97,17 @@ func testDispatches(h agentHost) {
 			dispatch.Result
 			Hint string
 		}
-		must(h.T, json.Unmarshal([]byte(s.refused("entwurf_v2", to(row.target, row.intent))), &got))
+		clitest.Must(h.T, json.Unmarshal([]byte(s.refused("entwurf_v2", to(row.target, row.intent))), &got))
 		if got.Receipt.Reason() != row.want || got.Hint != row.want.Hint() || got.Outcome != nil {
 			h.Errorf("%s, %s: %+v", row.target, row.intent, got)
 		}
 	}
 	broken := filepath.Join(h.dirs.Sessions, "20260612T093000-0000bd.meta.json")
-	must(h.T, os.WriteFile(broken, []byte("{"), 0o600))
+	clitest.Must(h.T, os.WriteFile(broken, []byte("{"), 0o600))
 	if line := s.refused("entwurf_v2", to("20260612T093000-0000bd", dispatch.FireAndForget)); strings.Contains(line, "receipt") || !strings.Contains(line, "not a JSON object") {
 		h.Errorf("a broken record: %s", line)
 	}
-	must(h.T, os.Remove(broken))
+	clitest.Must(h.T, os.Remove(broken))
 }
 
 // The session takes the message after its sender has stopped to wait.
@@ -139,7 +140,7 @@ func testCutOff(h agentHost) {
 }
 
 func testRunTools(h agentHost) {
-	b := bench{h.T, h.runsDir, repository(h.T), answers(h.T)}
+	b := bench{h.T, h.runsDir, clitest.Repository(h.T), answers(h.T)}
 	id := b.start()
 	looks, decides := h.connect(), h.connect("--allow-decisions")
 	type standing struct {
@@ -192,16 +193,16 @@ func TestAnAgentStartsNoLooserRun(t *testing.T) {
 	h := newAgentHost(t)
 	t.Cleanup(h.starts(run.SandboxRequired))
 	settings := filepath.Join(h.home, ".config", "ratchet", "config.toml")
-	must(t, os.MkdirAll(filepath.Dir(settings), 0o700))
+	clitest.Must(t, os.MkdirAll(filepath.Dir(settings), 0o700))
 	const loose = "approve = 'never'\nsandbox = 'off'\nnetwork = true\nallow-tool = ['Bash']\nmode = 'yolo'\nenv = ['NPM_TOKEN']\ncheck-network = ['registry:npm']\n"
-	write(t, settings, loose+"tools = 'deny'\ncheck = ['true']\nprovider = 'replay:"+answers(t)+"'\n")
+	clitest.Write(t, settings, loose+"tools = 'deny'\ncheck = ['true']\nprovider = 'replay:"+answers(t)+"'\n")
 	var started struct{ RunID string }
-	h.connect("--allow-starts").get("ratchet_run_start", map[string]any{"goal": "Make it good", "repository": repository(t)}, &started)
+	h.connect("--allow-starts").get("ratchet_run_start", map[string]any{"goal": "Make it good", "repository": clitest.Repository(t)}, &started)
 	b := bench{T: t, runsDir: h.runsDir}
 	defer b.expect(0, "cancel", started.RunID)
 	first, _, _ := strings.Cut(b.expect(0, "events", started.RunID, "--json").out, "\n")
 	var e run.Event
-	must(t, json.Unmarshal([]byte(first), &e))
+	clitest.Must(t, json.Unmarshal([]byte(first), &e))
 	created, ok := e.Payload.(run.RunCreated)
 	if in := created.Input; !ok || in.Policy != run.Always || in.Tools != run.DenyTools || in.Sandbox != run.SandboxRequired || in.Network || in.Options.Tools != nil || in.Options.Mode != "" || in.CheckEnv != nil || in.CheckNetwork != nil {
 		t.Errorf("it begins with %+v", e.Payload)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
 
@@ -16,7 +17,7 @@ func TestAnAgentNamesNoProgramAsProvider(t *testing.T) {
 	c, _ := localCLI(t, engine.File{}, false)
 	r := newRemote(c, nil)
 	t.Cleanup(r.close)
-	dir := repository(t)
+	dir := clitest.Repository(t)
 	for _, spec := range []string{
 		"command:sh -c 'env >&2'", "command:/bin/sh", "acp:sh -c 'env >&2'", "acp:opencode acp --print-logs", "acp:./agent", "replay:answers", "openclaw",
 	} {
@@ -50,7 +51,7 @@ func TestARunOfAnAgentHasNothingThatOnlyAPersonMayChoose(t *testing.T) {
 // The working directory of the tools is the agent's choice, too.
 func TestARunOfAnAgentTakesNoProgramOfTheWorkingDirectory(t *testing.T) {
 	here := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(here, "agent.py"), []byte("#!/bin/sh\n"), 0o755))
+	clitest.Must(t, os.WriteFile(filepath.Join(here, "agent.py"), []byte("#!/bin/sh\n"), 0o755))
 	t.Chdir(here)
 	for _, spec := range []string{"command:./agent.py", "acp:./agent.py", "replay:."} {
 		c, _ := localCLI(t, engine.File{}, false)

@@ -27,6 +27,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
@@ -90,19 +91,19 @@ type agentHost struct {
 func newAgentHost(t *testing.T) agentHost {
 	t.Helper()
 	home, err := os.MkdirTemp("", "m") // short: sockets lie below it
-	must(t, err)
+	clitest.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
 	dirs, err := citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
-	must(t, err)
+	clitest.Must(t, err)
 	store := citizen.Store{Dir: dirs.Sessions}
 	for id, backend := range map[dispatch.GardenID]dispatch.Backend{mailed: dispatch.ClaudeCode, sleeper: dispatch.Pi, awake: dispatch.Pi} {
 		_, err := store.Create(t.Context(), citizen.Birth{GardenID: id, Backend: backend, CWD: "/w"})
-		must(t, err)
+		clitest.Must(t, err)
 	}
 	me := marker.Citizen{GardenID: mailed, Backend: dispatch.ClaudeCode, NativeSessionID: string(mailed)}
 	owner := marker.OwnerOf(os.Getpid())
-	must(t, marker.WriteSender(dirs.Senders, marker.Sender{Citizen: me, CWD: "/w", Owner: owner}, time.Now()))
-	must(t, marker.WriteReceiver(dirs.Receivers, marker.Receiver{Citizen: me, Owner: owner, Provenance: marker.SessionStart}, time.Now()))
+	clitest.Must(t, marker.WriteSender(dirs.Senders, marker.Sender{Citizen: me, CWD: "/w", Owner: owner}, time.Now()))
+	clitest.Must(t, marker.WriteReceiver(dirs.Receivers, marker.Receiver{Citizen: me, Owner: owner, Provenance: marker.SessionStart}, time.Now()))
 	return agentHost{t, home, dirs, filepath.Join(t.TempDir(), ".runs")}
 }
 
@@ -138,7 +139,7 @@ func (h agentHost) connect(args ...string) toolSession {
 	cmd.Stderr = said
 	prober := mcp.NewClient(&mcp.Implementation{Name: "prober", Version: "1"}, nil)
 	s, err := prober.Connect(h.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Minute}, nil)
-	must(h.T, err)
+	clitest.Must(h.T, err)
 	h.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			h.Errorf("it ended with %v, and said %s", err, said)
@@ -151,7 +152,7 @@ func (h agentHost) connect(args ...string) toolSession {
 func (s toolSession) call(tool string, arguments map[string]any) (*mcp.CallToolResult, string) {
 	s.t.Helper()
 	res, err := s.CallTool(s.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
-	must(s.t, err)
+	clitest.Must(s.t, err)
 	return res, res.Content[0].(*mcp.TextContent).Text
 }
 
@@ -163,8 +164,8 @@ func (s toolSession) get(tool string, arguments map[string]any, v any) {
 		s.t.Fatalf("%s: %s", tool, text)
 	}
 	b, err := json.Marshal(res.StructuredContent)
-	must(s.t, err)
-	must(s.t, json.Unmarshal(b, v))
+	clitest.Must(s.t, err)
+	clitest.Must(s.t, json.Unmarshal(b, v))
 }
 
 // refused calls a tool that fails, and returns its line.
@@ -175,13 +176,6 @@ func (s toolSession) refused(tool string, arguments map[string]any) string {
 		s.t.Errorf("%s: error %v: %q", tool, res.IsError, line)
 	}
 	return line
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // quiet is a session that keeps what it is sent, as soon as somebody looks.
@@ -203,7 +197,7 @@ func (h agentHost) listens() quiet {
 	h.Helper()
 	q := quiet{make(chan controlsocket.Message)}
 	server, err := controlsocket.Listen(h.Context(), h.dirs.Socket(awake), q)
-	must(h.T, err)
+	clitest.Must(h.T, err)
 	h.Cleanup(func() { server.Close() })
 	return q
 }
@@ -212,7 +206,7 @@ func TestToolsWithoutAnEngine(t *testing.T) {
 	h := newAgentHost(t)
 	h.listens()
 	_, err := mailbox.Mailboxes{Dirs: h.dirs}.Enqueue(t.Context(), mailbox.Mail{To: mailed, Body: "hello"})
-	must(t, err)
+	clitest.Must(t, err)
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1") // the default port may be taken by somebody's server
 	s := h.connect()
 	var self citizen.Self
@@ -277,13 +271,13 @@ func TestWhoWaitsForTheEngineSharesOneSearch(t *testing.T) {
 		}
 		close(end) // every later one finds something
 		first, err := r.reachEngine(t.Context())
-		must(t, err)
+		clitest.Must(t, err)
 		if same, err := r.reachEngine(t.Context()); same != first || err != nil || searches != 2 {
 			t.Errorf("%v, %v after %d searches", same, err, searches)
 		}
 		r.forgetClient(first)
 		second, err := r.reachEngine(t.Context())
-		must(t, err)
+		clitest.Must(t, err)
 		if r.close(); second == first || !first.(*temporal).closed || !second.(*temporal).closed {
 			t.Errorf("%v, %v", first, second)
 		}
@@ -308,15 +302,15 @@ func TestNothingButTheProtocolIsPrinted(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	cmd := h.program("mcp", "--json")
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	clitest.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	clitest.Must(t, err)
+	clitest.Must(t, cmd.Start())
 	_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"hand","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ratchet_runs","arguments":{}}}
 `)
-	must(t, err)
+	clitest.Must(t, err)
 	dec := json.NewDecoder(out)
 	for id := 1; id <= 2; id++ {
 		var answer struct {
@@ -328,7 +322,7 @@ func TestNothingButTheProtocolIsPrinted(t *testing.T) {
 			t.Errorf("%+v, %v", answer, err)
 		}
 	}
-	must(t, in.Close())
+	clitest.Must(t, in.Close())
 	rest, err := io.ReadAll(io.MultiReader(dec.Buffered(), out))
 	if err != nil || len(bytes.TrimSpace(rest)) > 0 {
 		t.Errorf("more: %s, %v", rest, err)
@@ -341,15 +335,15 @@ func TestNothingButTheProtocolIsPrinted(t *testing.T) {
 func TestASignalIsAGoodEnd(t *testing.T) {
 	cmd := newAgentHost(t).program("mcp")
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	clitest.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	clitest.Must(t, err)
+	clitest.Must(t, cmd.Start())
 	_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
-	must(t, err)
+	clitest.Must(t, err)
 	_, err = out.Read(make([]byte, 1)) // it serves
-	must(t, err)
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
+	clitest.Must(t, err)
+	clitest.Must(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -14,14 +14,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 // testMerge merges runs into the branch that is checked out, and then into one that has moved on.
 func testMerge(b bench) {
 	b.repo = filepath.Join(b.TempDir(), "store")
-	gitIn(b.T, repository(b.T), "clone", "-q", ".", b.repo)
-	gitIn(b.T, b.repo, "switch", "-q", "main")
+	clitest.Git(b.T, clitest.Repository(b.T), "clone", "-q", ".", b.repo)
+	clitest.Git(b.T, b.repo, "switch", "-q", "main")
 	waiting := b.start()
 	b.await(waiting, run.AwaitingApproval)
 	if got := b.expect(1, "merge", waiting); !strings.Contains(got.err, "only a completed run") {
@@ -30,22 +31,22 @@ func testMerge(b bench) {
 	b.expect(0, "cancel", waiting)
 	id := b.start("--approve", "never")
 	b.await(id, run.Completed)
-	write(b.T, filepath.Join(b.repo, "state.txt"), "mine\n")
+	clitest.Write(b.T, filepath.Join(b.repo, "state.txt"), "mine\n")
 	if got := b.expect(1, "merge", id); !strings.Contains(got.err, "'state.txt' not uptodate") {
 		b.Errorf("a changed file in the way: %s", got.err)
 	}
-	gitIn(b.T, b.repo, "checkout", "-q", "--", "state.txt")
-	write(b.T, filepath.Join(b.repo, "other.txt"), "mine\n")
-	gitIn(b.T, b.repo, "add", "other.txt")
-	gitIn(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
+	clitest.Git(b.T, b.repo, "checkout", "-q", "--", "state.txt")
+	clitest.Write(b.T, filepath.Join(b.repo, "other.txt"), "mine\n")
+	clitest.Git(b.T, b.repo, "add", "other.txt")
+	clitest.Git(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
 	if got := b.expect(2, "merge", id, "--into", b.branch(id)); !strings.Contains(got.err, "own branch") {
 		b.Errorf("into itself: %s", got.err)
 	}
-	gitIn(b.T, b.repo, "switch", "-q", b.branch(id))
+	clitest.Git(b.T, b.repo, "switch", "-q", b.branch(id))
 	if got := b.expect(2, "merge", id); !strings.Contains(got.err, "own branch") {
 		b.Errorf("where its own branch is checked out: %s", got.err)
 	}
-	gitIn(b.T, b.repo, "switch", "-q", "main")
+	clitest.Git(b.T, b.repo, "switch", "-q", "main")
 	if got := b.expect(2, "merge", id, "--toolchain", "none"); !strings.Contains(got.err, "--toolchain none: ") {
 		b.Errorf("a toolchain that is missing: %s", got.err)
 	}
@@ -53,7 +54,7 @@ func testMerge(b bench) {
 	if err := json.Unmarshal([]byte(b.expect(0, "merge", "store#2", "--squash", "--by", "kim", "--dry-run", "--json").out), &out); err != nil || !out.Rebased || out.Unchecked || len(out.Checks) != 1 || out.BranchRemoved {
 		b.Errorf("a dry run: %+v, %v", out, err)
 	}
-	if head := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "HEAD")); head != string(out.Before) {
+	if head := strings.TrimSpace(clitest.Git(b.T, b.repo, "rev-parse", "HEAD")); head != string(out.Before) {
 		b.Errorf("a dry run moved the branch to %s", head)
 	}
 	got := b.expect(0, "merge", "store#2", "--squash", "--by", "kim")
@@ -62,13 +63,13 @@ func testMerge(b bench) {
 			b.Errorf("it does not say %q:\n%s", want, got.out)
 		}
 	}
-	if text := gitIn(b.T, b.repo, "show", "main:state.txt"); text != "good\n" || gitIn(b.T, b.repo, "status", "--porcelain") != "" {
-		b.Errorf("main has %q, and\n%s", text, gitIn(b.T, b.repo, "status", "--porcelain"))
+	if text := clitest.Git(b.T, b.repo, "show", "main:state.txt"); text != "good\n" || clitest.Git(b.T, b.repo, "status", "--porcelain") != "" {
+		b.Errorf("main has %q, and\n%s", text, clitest.Git(b.T, b.repo, "status", "--porcelain"))
 	}
-	if message := gitIn(b.T, b.repo, "log", "-1", "--format=%B"); !strings.Contains(message, "\nMerged-by: kim (user "+newFactory(console.Console{}).UserName()+")\nRatchet-Name: store#2\nRatchet-Run: "+id) {
+	if message := clitest.Git(b.T, b.repo, "log", "-1", "--format=%B"); !strings.Contains(message, "\nMerged-by: kim (user "+newFactory(console.Console{}).UserName()+")\nRatchet-Name: store#2\nRatchet-Run: "+id) {
 		b.Errorf("message:\n%s", message)
 	}
-	if branches := gitIn(b.T, b.repo, "for-each-ref", "refs/heads/ratchet/2-make-it-good"); branches != "" {
+	if branches := clitest.Git(b.T, b.repo, "for-each-ref", "refs/heads/ratchet/2-make-it-good"); branches != "" {
 		b.Errorf("left: %s", branches)
 	}
 	if again := b.expect(0, "merge", id); !strings.Contains(again.out, "Nothing to merge: main already has these changes.") {
@@ -80,24 +81,24 @@ func testMerge(b bench) {
 
 // testMergeThatFails has a check that passes on the run's branch and not on the branch that has moved on.
 func testMergeThatFails(b bench) {
-	gitIn(b.T, b.repo, "checkout", "-q", "-B", "main", "main~2")
+	clitest.Git(b.T, b.repo, "checkout", "-q", "-B", "main", "main~2")
 	id := b.start("--approve", "never", "--check", passes, "--check", "test ! -e gone.txt", "--branch", "agents/{slug}-{short}")
 	b.await(id, run.Completed)
 	if b.saysMerged(id) {
 		b.Error("the list takes the run's own branch for one of the user's")
 	}
-	write(b.T, filepath.Join(b.repo, "gone.txt"), "here\n")
-	gitIn(b.T, b.repo, "add", "-A")
-	gitIn(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
-	before := gitIn(b.T, b.repo, "for-each-ref")
+	clitest.Write(b.T, filepath.Join(b.repo, "gone.txt"), "here\n")
+	clitest.Git(b.T, b.repo, "add", "-A")
+	clitest.Git(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
+	before := clitest.Git(b.T, b.repo, "for-each-ref")
 	if got := b.expect(1, "merge", id); !strings.Contains(got.err, "nothing was changed") || !strings.Contains(got.err, "gone.txt") {
 		b.Errorf("a check that fails: %s", got.err)
 	}
-	if after := gitIn(b.T, b.repo, "for-each-ref"); after != before {
+	if after := clitest.Git(b.T, b.repo, "for-each-ref"); after != before {
 		b.Errorf("references were\n%s\nand are\n%s", before, after)
 	}
 	tree := filepath.Join(b.TempDir(), "tree")
-	gitIn(b.T, b.repo, "worktree", "add", "-q", tree, b.branch(id))
+	clitest.Git(b.T, b.repo, "worktree", "add", "-q", tree, b.branch(id))
 	if got := b.expect(0, "merge", id, "--no-checks"); !strings.Contains(got.out, "no checks ran") || !strings.Contains(got.err, "stays: branch "+b.branch(id)+" is checked out at "+tree) {
 		b.Errorf("without checks: %s%s", got.out, got.err)
 	}
@@ -105,11 +106,11 @@ func testMergeThatFails(b bench) {
 		b.Error("the list does not say that it is merged")
 	}
 	record := filepath.Join(b.runsDir, "workflows", id)
-	must(b.T, os.Rename(record, record+".aside"))
+	clitest.Must(b.T, os.Rename(record, record+".aside"))
 	if b.saysMerged(id) {
 		b.Error("the list says so without a record that names the run's own branch")
 	}
-	must(b.T, os.Rename(record+".aside", record))
+	clitest.Must(b.T, os.Rename(record+".aside", record))
 }
 
 // saysMerged reports whether the list says that the run is merged.
@@ -121,16 +122,16 @@ func (b bench) saysMerged(id string) bool {
 // testMergeKilledInItsChecks kills the command while a check runs. Nothing was moved, nothing of the check lives on, and
 // the same command again finishes and leaves nothing.
 func testMergeKilledInItsChecks(b bench) {
-	gitIn(b.T, b.repo, "checkout", "-q", "-B", "main", strings.TrimSpace(gitIn(b.T, b.repo, "rev-list", "--max-parents=0", "main")))
+	clitest.Git(b.T, b.repo, "checkout", "-q", "-B", "main", strings.TrimSpace(clitest.Git(b.T, b.repo, "rev-list", "--max-parents=0", "main")))
 	once := filepath.Join(b.TempDir(), "once")
 	// In the run's own checks the file is not there yet, and they pass at once.
 	id := b.start("--approve", "never", "--check", "test ! -e "+once+" || { mv "+once+" "+once+".seen; sleep 987; }")
 	b.await(id, run.Completed)
-	write(b.T, filepath.Join(b.repo, "moved.txt"), "on\n")
-	gitIn(b.T, b.repo, "add", "-A")
-	gitIn(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
-	before := gitIn(b.T, b.repo, "for-each-ref") + gitIn(b.T, b.repo, "status", "--porcelain")
-	write(b.T, once, "")
+	clitest.Write(b.T, filepath.Join(b.repo, "moved.txt"), "on\n")
+	clitest.Git(b.T, b.repo, "add", "-A")
+	clitest.Git(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
+	before := clitest.Git(b.T, b.repo, "for-each-ref") + clitest.Git(b.T, b.repo, "status", "--porcelain")
+	clitest.Write(b.T, once, "")
 	cmd := exec.CommandContext(b.Context(), os.Args[0], "merge", id, "--runs-dir", b.runsDir)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	if err := cmd.Start(); err != nil {
@@ -143,7 +144,7 @@ func testMergeKilledInItsChecks(b bench) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	eventually.Holds(b.T, "the check has ended", func() bool { return len(speaking("sleep\x00987")) == 0 })
-	if after := gitIn(b.T, b.repo, "for-each-ref") + gitIn(b.T, b.repo, "status", "--porcelain"); after != before {
+	if after := clitest.Git(b.T, b.repo, "for-each-ref") + clitest.Git(b.T, b.repo, "status", "--porcelain"); after != before {
 		b.Errorf("before\n%s\nafter\n%s", before, after)
 	}
 	left := func() []string {
@@ -160,20 +161,20 @@ func testMergeKilledInItsChecks(b bench) {
 
 func TestAMergesChecksSeeToolchains(t *testing.T) {
 	need.Sandbox(t)
-	dir, tools := repository(t), t.TempDir()
-	write(t, filepath.Join(tools, "bin", "frobnicate"), "#!/bin/sh\n")
-	must(t, os.Chmod(filepath.Join(tools, "bin", "frobnicate"), 0o700))
-	head := run.Commit(strings.TrimSpace(gitIn(t, dir, "rev-parse", "HEAD")))
+	dir, tools := clitest.Repository(t), t.TempDir()
+	clitest.Write(t, filepath.Join(tools, "bin", "frobnicate"), "#!/bin/sh\n")
+	clitest.Must(t, os.Chmod(filepath.Join(tools, "bin", "frobnicate"), 0o700))
+	head := run.Commit(strings.TrimSpace(clitest.Git(t, dir, "rev-parse", "HEAD")))
 	c, _ := localCLI(t, engine.File{}, false)
 	c.Environ = append(c.Environ, "PATH="+os.Getenv("PATH"))
 	of := run.Input{RunID: "r1", Checks: []string{"frobnicate"}, Repository: run.Repository{Path: dir, Base: head}}
 	config, err := hostWith(c, []string{tools})
-	must(t, err)
+	clitest.Must(t, err)
 	if got, err := checkMerged(t.Context(), c, config, of, head); err != nil || len(got) != 1 {
 		t.Errorf("with the toolchain: %+v, %v", got, err)
 	}
 	config, err = hostWith(c, nil)
-	must(t, err)
+	clitest.Must(t, err)
 	if _, err := checkMerged(t.Context(), c, config, of, head); err == nil || !strings.Contains(err.Error(), "frobnicate") {
 		t.Errorf("the control: without it %v", err)
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 )
 
 // shop is a repository whose directory is called shop.
 func shop(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "shop")
-	must(t, os.Rename(repository(t), dir))
+	clitest.Must(t, os.Rename(clitest.Repository(t), dir))
 	return dir
 }
 
@@ -74,7 +75,7 @@ func testShortNames(b bench) {
 // testNameOnAnotherHost finds a run as a host does that has none of its files.
 func testNameOnAnotherHost(b bench) {
 	t, err := temporalclient.Dial(b.Context(), temporalclient.Options{RunsDir: b.runsDir})
-	must(b.T, err)
+	clitest.Must(b.T, err)
 	defer t.Close()
 	if id, err := runs.New(t, temporalclient.TaskQueue).Find(b.Context(), "shop#2"); err != nil || id != b.status("shop#2").RunID {
 		b.Errorf("another host finds %q, %v, want %s", id, err, b.status("shop#2").RunID)
@@ -121,8 +122,8 @@ func (b bench) listed() (list []runs.Listed) {
 // testLostClaim claims a name for a run that is never started, as a starter that is killed does. It leaves a
 // gap. So does a branch that somebody else has made.
 func testLostClaim(b bench) {
-	must(b.T, rundir.KeepName(b.runsDir, "shop#8", "never-started"))
-	gitIn(b.T, b.repo, "branch", "ratchet/9-make-it-good")
+	clitest.Must(b.T, rundir.KeepName(b.runsDir, "shop#8", "never-started"))
+	clitest.Git(b.T, b.repo, "branch", "ratchet/9-make-it-good")
 	id := b.start()
 	b.await(id, run.AwaitingApproval)
 	if name := b.status(id).Pending.Name; name != "shop#10" {
@@ -132,7 +133,7 @@ func testLostClaim(b bench) {
 		b.Errorf("the lost claim: %s", got.err)
 	}
 	b.expect(0, "cancel", id)
-	all := strings.Fields(gitIn(b.T, b.repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/"))
+	all := strings.Fields(clitest.Git(b.T, b.repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/"))
 	if slices.Contains(all, "ratchet/8-make-it-good") || !slices.Contains(all, "ratchet/10-make-it-good") {
 		b.Errorf("branches %v", all)
 	}

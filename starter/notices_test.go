@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 )
 
 // A flag of notices stands above the user's file, and what the file leads to is told.
@@ -29,16 +30,16 @@ func TestNoticesComeFromTheUsersFile(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c, said := localCLI(t, engine.File{}, false)
 			if tc.file != "" {
-				must(t, os.MkdirAll(filepath.Dir(c.SettingsPath()), 0o700))
-				write(t, c.SettingsPath(), tc.file)
+				clitest.Must(t, os.MkdirAll(filepath.Dir(c.SettingsPath()), 0o700))
+				clitest.Write(t, c.SettingsPath(), tc.file)
 			}
 			var worker host.Config
 			ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
 			worker.AddFlags(ofWorker)
 			flags := pflag.NewFlagSet("up", pflag.ContinueOnError)
 			flags.AddGoFlagSet(ofWorker)
-			must(t, flags.Parse(tc.args))
-			must(t, fillNotices(c, flags))
+			clitest.Must(t, flags.Parse(tc.args))
+			clitest.Must(t, fillNotices(c, flags))
 			if n := worker.Notify; n.Command != tc.command || n.Webhook != tc.webhook {
 				t.Errorf("%+v", n)
 			}

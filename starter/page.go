@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/review"
-	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/links"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -46,7 +46,7 @@ func linkPage(ctx context.Context, c *factory.Factory, name string, another bool
 	if err != nil {
 		return err
 	}
-	path, err := pathAt(ctx, c, args, review.RunPath)
+	path, err := links.Path(ctx, c, args, review.RunPath)
 	if err != nil {
 		return err
 	}
@@ -54,31 +54,5 @@ func linkPage(ctx context.Context, c *factory.Factory, name string, another bool
 	if another {
 		login = place.Login
 	}
-	return printLink(c, "page", login(name, path, time.Now()))
-}
-
-// pathAt returns the path of the run that args name, by function of; without one, the path of all runs.
-func pathAt(ctx context.Context, c *factory.Factory, args []string, of func(run.ID) string) (string, error) {
-	if len(args) == 0 {
-		return "/", nil
-	}
-	runs, closeClient, err := c.Dial(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer closeClient()
-	id, err := runs.Find(ctx, args[0])
-	if err != nil {
-		return "", err
-	}
-	return of(id), nil
-}
-
-// printLink prints a link, under the name where the answer is JSON.
-func printLink(c *factory.Factory, name, link string) error {
-	if c.JSON {
-		return c.PrintJSON(map[string]string{name: link})
-	}
-	c.Printf("%s\n", link)
-	return nil
+	return links.Print(c, "page", login(name, path, time.Now()))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
@@ -63,11 +64,11 @@ func TestNoPlaceIsGuessed(t *testing.T) {
 
 func TestATakenPortIsNotInsistedOn(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	clitest.Must(t, err)
 	defer l.Close()
 	_, text, _ := net.SplitHostPort(l.Addr().String())
 	port, err := strconv.Atoi(text)
-	must(t, err)
+	clitest.Must(t, err)
 	if got := freePort(port, false); got != 0 {
 		t.Errorf("the default: %d", got)
 	}
@@ -118,14 +119,14 @@ func TestARecordOfAnotherEngineIsNotShown(t *testing.T) {
 	const id, secret = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", "words of the other run"
 	record := func(dir, text string) {
 		logs := filepath.Join(dir, "workflows", id, "logs")
-		must(t, os.MkdirAll(logs, 0o700))
-		write(t, filepath.Join(logs, "check.log"), text)
-		must(t, rundir.KeepName(dir, "shop#1", id))
+		clitest.Must(t, os.MkdirAll(logs, 0o700))
+		clitest.Write(t, filepath.Join(logs, "check.log"), text)
+		clitest.Must(t, rundir.KeepName(dir, "shop#1", id))
 	}
 	here, there := filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "there")
 	_, ready, _ := upSays(t, there, "--open")
 	var f engine.File
-	must(t, json.Unmarshal([]byte(ready), &f))
+	clitest.Must(t, json.Unmarshal([]byte(ready), &f))
 	record(here, secret)
 	record(there, "words of this run")
 	t.Setenv("TEMPORAL_ADDRESS", f.Address)

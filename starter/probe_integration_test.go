@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"os"
 	"path/filepath"
@@ -11,11 +12,11 @@ import (
 // The worker's environment decides whether a provider can work, not that of the command: what is missing
 // there is one line and no run, what is there is enough.
 func TestProvidersAreLookedForOnTheWorker(t *testing.T) {
-	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
+	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
 	client := filepath.Join(t.TempDir(), "claude")
-	write(t, client, "#!/bin/sh\ntouch \"$0.asked\"\ntest \"$1\" = --version && echo 2.1.0 && exit\nexit 9\n")
+	clitest.Write(t, client, "#!/bin/sh\ntouch \"$0.asked\"\ntest \"$1\" = --version && echo 2.1.0 && exit\nexit 9\n")
 	broken := filepath.Join(t.TempDir(), "codex")
-	write(t, broken, "#!/bin/sh\nprintf '\\033[2Jno libc\\n'; exit 127\n")
+	clitest.Write(t, broken, "#!/bin/sh\nprintf '\\033[2Jno libc\\n'; exit 127\n")
 	for _, file := range []string{client, broken} {
 		if err := os.Chmod(file, 0o755); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kballard/go-shellquote"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/spf13/cobra"
 )
@@ -15,7 +16,7 @@ import (
 func readme(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../README.md")
-	must(t, err)
+	clitest.Must(t, err)
 	return string(text)
 }
 
@@ -28,7 +29,7 @@ func TestReadmeCommands(t *testing.T) {
 	check := func(line string) {
 		line, _, _ = strings.Cut(line, " #")
 		words, err := shellquote.Split(line)
-		must(t, err)
+		clitest.Must(t, err)
 		cmd, rest, err := root.Find(words)
 		if err != nil || cmd == root && len(words) > 0 && words[0][0] != '-' {
 			t.Errorf("README: got no command %q, %v", line, err)
@@ -69,7 +70,7 @@ func TestReadmeIsShortAndTrue(t *testing.T) {
 		t.Errorf("README has %d lines, want under 150", n)
 	}
 	mod, err := os.ReadFile("../go.mod")
-	must(t, err)
+	clitest.Must(t, err)
 	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(string(mod))[1]
 	if want := "Go (" + version + " or newer) and git"; !strings.Contains(text, want) {
 		t.Errorf("README does not say %q, which go.mod asks for", want)

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 )
 
 func (b bench) dirOf(id string) string { return filepath.Join(b.runsDir, "workflows", id) }
@@ -62,7 +63,7 @@ func (b bench) strip(id, raw string) {
 		b.Fatal(err)
 	}
 	for name, content := range kept {
-		write(b.T, filepath.Join(dir, name), string(content))
+		clitest.Write(b.T, filepath.Join(dir, name), string(content))
 	}
 }
 
@@ -70,15 +71,15 @@ func (b bench) strip(id, raw string) {
 // for, and a record through what others do to it.
 func TestTheRecordIsWhole(t *testing.T) {
 	t.Parallel()
-	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
+	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
 	stop := up(t, b.runsDir)
-	t.Run("a check forges an event", func(t *testing.T) { testForgery(bench{t, b.runsDir, repository(t), b.answers}) })
+	t.Run("a check forges an event", func(t *testing.T) { testForgery(bench{t, b.runsDir, clitest.Repository(t), b.answers}) })
 
 	restored, again := b.start(), b.start()
 	asking := filepath.Join(t.TempDir(), "asking")
-	write(t, filepath.Join(asking, "plan-1.md"), "# Ask first\n")
-	write(t, filepath.Join(asking, "execute-1.md"), "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Good or better?\nreason: unclear\n<<<AIO_RESULT_END>>>\n")
-	write(t, filepath.Join(asking, "execute-1.2.md"), change("bad", "good"))
+	clitest.Write(t, filepath.Join(asking, "plan-1.md"), "# Ask first\n")
+	clitest.Write(t, filepath.Join(asking, "execute-1.md"), "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Good or better?\nreason: unclear\n<<<AIO_RESULT_END>>>\n")
+	clitest.Write(t, filepath.Join(asking, "execute-1.2.md"), change("bad", "good"))
 	atGate := b.start()
 	b.await(restored, run.AwaitingApproval)
 	b.await(again, run.AwaitingApproval)
@@ -213,13 +214,13 @@ func testThreeFilesAtGate(b bench, id string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	write(b.T, state, strings.Replace(string(whole), "awaiting_approval", "running", 1))
+	clitest.Write(b.T, state, strings.Replace(string(whole), "awaiting_approval", "running", 1))
 	log := filepath.Join(b.dirOf(id), "events.ndjson")
 	lines, err := os.ReadFile(log)
 	if err != nil {
 		b.Fatal(err)
 	}
-	write(b.T, log, string(lines)+`{"id":"evt-0`)
+	clitest.Write(b.T, log, string(lines)+`{"id":"evt-0`)
 	if got := b.expect(0, "doctor", "--sandbox", "off").out; !strings.Contains(got, id) || !strings.Contains(got, "starter resume") {
 		b.Errorf("the doctor does not tell:\n%s", got)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/pty"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/register"
 )
 
@@ -33,22 +34,22 @@ type person struct {
 func newPerson(t *testing.T, client string) *person {
 	t.Helper()
 	home, err := os.MkdirTemp("", "m")
-	must(t, err)
+	clitest.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
 	p := &person{agentHost: agentHost{T: t, home: home, runsDir: filepath.Join(t.TempDir(), ".runs")}, model: fakemodel.Start(t)}
 	program, work := filepath.Join(home, "bin", "starter"), filepath.Join(home, "work")
-	must(t, os.MkdirAll(work, 0o700))
+	clitest.Must(t, os.MkdirAll(work, 0o700))
 	self, err := filepath.Abs(os.Args[0])
-	must(t, err)
-	write(t, program, fmt.Sprintf("#!/bin/sh\n%s=1 GORACE=atexit_sleep_ms=0 exec '%s' \"$@\"\n", asProgram, self))
-	must(t, os.Chmod(program, 0o755))
-	write(t, filepath.Join(home, ".claude.json"), fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark",
+	clitest.Must(t, err)
+	clitest.Write(t, program, fmt.Sprintf("#!/bin/sh\n%s=1 GORACE=atexit_sleep_ms=0 exec '%s' \"$@\"\n", asProgram, self))
+	clitest.Must(t, os.Chmod(program, 0o755))
+	clitest.Write(t, filepath.Join(home, ".claude.json"), fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark",
 		"customApiKeyResponses":{"approved":["sk-ant-dummy"],"rejected":[]},"projects":{%q:{"hasTrustDialogAccepted":true}}}`, work))
 	settings, err := register.SettingsOf(func(name string) string { return map[string]string{"HOME": home}[name] })
-	must(t, err)
+	clitest.Must(t, err)
 	change, err := settings.Install(program)
-	must(t, err)
-	must(t, change.Make())
+	clitest.Must(t, err)
+	clitest.Must(t, change.Make())
 
 	cmd := exec.Command(client, "--model", "claude-sonnet-4-5")
 	cmd.Dir = work
@@ -58,7 +59,7 @@ func newPerson(t *testing.T, client string) *person {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 	}
 	p.terminal, err = pty.Start(cmd, 110, 40)
-	must(t, err)
+	clitest.Must(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -124,7 +125,7 @@ func TestASessionOfAPersonIsReached(t *testing.T) {
 	if r := p.runs("", "inbox", "read", string(ids[0])); r.code != 0 || !strings.Contains(r.out, "the build is heliotrope") {
 		t.Errorf("%+v", r)
 	}
-	must(t, p.terminal.Close())
+	clitest.Must(t, p.terminal.Close())
 	eventually.Holds(t, "the session that has ended is not reachable", func() bool { return len(p.reachable()) == 0 })
 	r = p.runs("", "dispatch", string(ids[0]), "--intent", "fire-and-forget", "--message", "late")
 	if r.code != 1 || !strings.Contains(r.out, "mailbox-undeliverable") {

@@ -15,7 +15,9 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -135,7 +137,7 @@ func rebuildSnapshot(ctx context.Context, c *factory.Factory, path string, chose
 	around := filepath.Dir(dir.Path())
 	placed := chosen || filepath.Base(around) == "workflows"
 	if !chosen && !samePath(c.RunsDir, filepath.Dir(around)) {
-		c.RunsDir = nearPath(filepath.Dir(around))
+		c.RunsDir = console.NearPath(filepath.Dir(around))
 	}
 	if placed {
 		if err := rundir.Check(ctx, c.RunsDir); err != nil {
@@ -192,7 +194,7 @@ func resumeRun(ctx context.Context, c *factory.Factory, s *run.Snapshot, detach 
 	if err != nil {
 		return err
 	}
-	return followStarted(ctx, c, runref.Found{Client: client, ID: id, Name: s.Input.Name}, detach)
+	return follow.Started(ctx, c, runref.Found{Client: client, ID: id, Name: s.Input.Name}, detach)
 }
 
 // latest rebuilds a run from its record, and refuses one that is over.

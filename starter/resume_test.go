@@ -9,6 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
@@ -19,8 +20,8 @@ func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
 	c.Environ = []string{"HOME=" + t.TempDir()} // the default is another directory
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	t.Setenv(keyVariable, filepath.Join(runsDir, engine.KeyFile))
-	must(t, os.MkdirAll(filepath.Join(runsDir, "workflows", "0298-a"), 0o700))
-	must(t, rundir.KeepName(runsDir, "shop#4", "0298-a"))
+	clitest.Must(t, os.MkdirAll(filepath.Join(runsDir, "workflows", "0298-a"), 0o700))
+	clitest.Must(t, rundir.KeepName(runsDir, "shop#4", "0298-a"))
 	c.Args = []string{"resume", "shop#4"}
 	if code := c.Run(t.Context()); code != exit.Failed || !strings.Contains(said.String(), "no events") {
 		t.Errorf("code %d, said %q", code, said)
@@ -31,7 +32,7 @@ func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
 func TestAResumeKeepsTheNameOfItsRunsDirectory(t *testing.T) {
 	c, _ := localCLI(t, engine.File{}, false)
 	path, before := filepath.Join(c.RunsDir, "workflows", "0298-a"), c.RunsDir
-	must(t, os.MkdirAll(path, 0o700))
+	clitest.Must(t, os.MkdirAll(path, 0o700))
 	t.Chdir(filepath.Dir(c.RunsDir))
 	if _, err := rebuildSnapshot(t.Context(), c, path, false); err == nil || c.RunsDir != before {
 		t.Errorf("%v, the runs directory is %s", err, c.RunsDir)
@@ -42,18 +43,18 @@ func TestAResumeKeepsTheNameOfItsRunsDirectory(t *testing.T) {
 func TestARecordIsFoundByWhatNamesItsRun(t *testing.T) {
 	c, _ := localCLI(t, engine.File{}, false)
 	shop := filepath.Join(t.TempDir(), "shop")
-	must(t, os.Rename(repository(t), shop))
+	clitest.Must(t, os.Rename(clitest.Repository(t), shop))
 	elsewhere := t.TempDir()
 	for id, name := range map[run.ID]run.Name{
 		"0198c5e2-a": "shop#3", "0198c5e2-b": "slug#3", "0299-a": "slug#12", "0299-b": "", "run-7": "", "77": "slug#5", "5": "",
 	} {
-		must(t, os.MkdirAll(filepath.Join(c.RunsDir, "workflows", string(id)), 0o700))
+		clitest.Must(t, os.MkdirAll(filepath.Join(c.RunsDir, "workflows", string(id)), 0o700))
 		if name != "" {
-			must(t, rundir.KeepName(c.RunsDir, name, id))
+			clitest.Must(t, rundir.KeepName(c.RunsDir, name, id))
 		}
 	}
-	must(t, rundir.KeepName(c.RunsDir, "lost#12", "0399-a")) // its record was cleaned away
-	must(t, os.Mkdir(filepath.Join(elsewhere, "0299"), 0o700))
+	clitest.Must(t, rundir.KeepName(c.RunsDir, "lost#12", "0399-a")) // its record was cleaned away
+	clitest.Must(t, os.Mkdir(filepath.Join(elsewhere, "0299"), 0o700))
 	for _, tt := range []struct{ in, word, want, refused string }{
 		{"", "slug#3", "0198c5e2-b", ""},
 		{"", "slug/12", "0299-a", ""},

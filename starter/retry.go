@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -104,7 +105,7 @@ func retryRun(ctx context.Context, c *factory.Factory, r runref.Found, f retryFl
 	if err := beginRun(ctx, c, r.Client, &in, ""); err != nil {
 		return err
 	}
-	return followStarted(ctx, c, runref.Found{Client: r.Client, ID: in.RunID, Name: in.Name}, f.detach)
+	return follow.Started(ctx, c, runref.Found{Client: r.Client, ID: in.RunID, Name: in.Name}, f.detach)
 }
 
 // retryInput returns the input of the run that continues r.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
@@ -19,8 +20,8 @@ import (
 // The merge of the second run brings the commits of both.
 func testRetry(b bench) {
 	b.repo = filepath.Join(b.TempDir(), "depot")
-	gitIn(b.T, repository(b.T), "clone", "-q", ".", b.repo)
-	gitIn(b.T, b.repo, "switch", "-q", "main")
+	clitest.Git(b.T, clitest.Repository(b.T), "clone", "-q", ".", b.repo)
+	clitest.Git(b.T, b.repo, "switch", "-q", "main")
 	id := b.start("--max-fix", "0")
 	b.await(id, run.AwaitingApproval)
 	if got := b.expect(1, "retry", id); !strings.Contains(got.err, "goes on by itself") {
@@ -63,12 +64,12 @@ func testRetry(b bench) {
 	}
 	testFromBase(b, id, next)
 	b.expect(0, "merge", next)
-	approved := gitIn(b.T, b.repo, "log", "--format=%(trailers:key=Approved-by,valueonly,separator=%x2C) %(trailers:key=Ratchet-Run,valueonly,separator=%x2C)")
+	approved := clitest.Git(b.T, b.repo, "log", "--format=%(trailers:key=Approved-by,valueonly,separator=%x2C) %(trailers:key=Ratchet-Run,valueonly,separator=%x2C)")
 	user := " (user " + newFactory(console.Console{}).UserName() + ") "
 	if !strings.Contains(approved, "kim"+user+id) || !strings.Contains(approved, "lee"+user+next) {
 		b.Errorf("the log has\n%s", approved)
 	}
-	if gitIn(b.T, b.repo, "show", "main:state.txt") != "good\n" {
+	if clitest.Git(b.T, b.repo, "show", "main:state.txt") != "good\n" {
 		b.Error("main does not have it")
 	}
 }
@@ -91,11 +92,11 @@ func TestAnAgentsRunKeepsNothingForOthers(t *testing.T) {
 	h := newAgentHost(t)
 	t.Cleanup(h.starts(run.SandboxRequired))
 	settings := filepath.Join(h.home, ".config", "ratchet", "config.toml")
-	must(t, os.MkdirAll(filepath.Dir(settings), 0o700))
-	write(t, settings, "check = ['true']\nprovider = 'replay:"+answers(t)+"'\n")
+	clitest.Must(t, os.MkdirAll(filepath.Dir(settings), 0o700))
+	clitest.Write(t, settings, "check = ['true']\nprovider = 'replay:"+answers(t)+"'\n")
 	b, agent := bench{T: t, runsDir: h.runsDir}, h.connect("--allow-starts")
 	for name, checks := range map[string][]string{"its own checks": {"true"}, "the checks of the settings": nil} {
-		arguments := map[string]any{"goal": "Make it good", "repository": repository(t)}
+		arguments := map[string]any{"goal": "Make it good", "repository": clitest.Repository(t)}
 		if checks != nil {
 			arguments["checks"] = checks
 		}
@@ -107,7 +108,7 @@ func TestAnAgentsRunKeepsNothingForOthers(t *testing.T) {
 			c := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: h.environ(), Now: time.Now})
 			c.RunsDir = h.runsDir
 			rebuilt, err := rebuildSnapshot(t.Context(), c, filepath.Join(h.runsDir, "workflows", id), true)
-			must(t, err)
+			clitest.Must(t, err)
 			if !b.input(id).CacheReadOnly || !rebuilt.Input.CacheReadOnly {
 				t.Errorf("%s: run %s keeps what its checks build; rebuilt, it does: %v", name, id, !rebuilt.Input.CacheReadOnly)
 			}
@@ -136,16 +137,16 @@ func testFromBase(b bench, first, second string) {
 // the patch of the run before, and the merge brings the new commit alone.
 func testRetryOnto(b bench) {
 	b.repo = filepath.Join(b.TempDir(), "depot")
-	gitIn(b.T, repository(b.T), "clone", "-q", ".", b.repo)
-	gitIn(b.T, b.repo, "switch", "-q", "main")
+	clitest.Git(b.T, clitest.Repository(b.T), "clone", "-q", ".", b.repo)
+	clitest.Git(b.T, b.repo, "switch", "-q", "main")
 	id := b.start("--approve", "never")
 	b.await(id, run.Completed)
 	if err := os.WriteFile(filepath.Join(b.repo, "other.txt"), []byte("moved on\n"), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	gitIn(b.T, b.repo, "add", ".")
-	gitIn(b.T, b.repo, "commit", "-q", "-m", "move on")
-	main := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "main"))
+	clitest.Git(b.T, b.repo, "add", ".")
+	clitest.Git(b.T, b.repo, "commit", "-q", "-m", "move on")
+	main := strings.TrimSpace(clitest.Git(b.T, b.repo, "rev-parse", "main"))
 	if got := b.expect(1, "retry", id, "--onto", "nowhere"); !strings.Contains(got.err, "--onto nowhere") {
 		b.Errorf("a branch that is not there: got %q", got.err)
 	}

@@ -9,15 +9,14 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
-	"github.com/ratchet-dev/ratchet/starter/internal/story"
-	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
 
 func reviewCommand(c *factory.Factory) *cobra.Command {
@@ -76,25 +75,25 @@ func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, row
 		r := runref.Found{Client: client, ID: row.ID, Name: row.Name}
 		screen.Line("")
 		screen.Wrapped(runrows.Title(screen.Style, row) + screen.Dim(waitCount(i, len(rows))))
-		f := newFollowerOn(c, screen, r)
+		f := follow.New(c, screen, r)
 		p, err := f.Pending(ctx, r.ID)
 		if err != nil {
 			return err
 		}
-		if pendingID(p) == "" {
+		if waits.ID(p) == "" {
 			screen.Note("  ", "it waits for nothing, it is "+string(p.Status))
 			continue
 		}
-		tellWait(screen, p)
-		f.shown = pendingID(p)
-		err = f.settleWait(ctx)
+		waits.Tell(screen, p)
+		f.Shown = waits.ID(p)
+		err = f.SettleWait(ctx)
 		switch {
-		case errors.Is(err, errUnanswered) && c.TypedLines(screen).Ended():
+		case errors.Is(err, follow.ErrUnanswered) && c.TypedLines(screen).Ended():
 			return &exit.StatusError{Status: p.Status}
-		case err != nil && !errors.Is(err, errUnanswered) && !errors.Is(err, errSettled):
+		case err != nil && !errors.Is(err, follow.ErrUnanswered) && !errors.Is(err, follow.ErrSettled):
 			return err
 		}
-		if next, err := f.Pending(ctx, r.ID); err == nil && pendingID(next) == pendingID(p) {
+		if next, err := f.Pending(ctx, r.ID); err == nil && waits.ID(next) == waits.ID(p) {
 			left++
 		}
 	}
@@ -113,22 +112,4 @@ func waitCount(i, of int) string {
 		return ""
 	}
 	return fmt.Sprintf("  %d of %d", i+1, of)
-}
-
-// tellWait tells what waits, as the story of the run does.
-func tellWait(screen *terminal.Screen, p run.Pending) {
-	t := &story.Teller{Style: screen.Style}
-	var payload run.Payload
-	switch {
-	case p.Approval != nil && p.Approval.Permission != nil:
-		payload = run.ApprovalRequested{ApprovalID: p.Approval.ApprovalID, Permission: p.Approval.Permission}
-	case p.Approval != nil:
-		screen.Wrapped("  " + screen.Bold(story.OneLine(p.Approval.Summary, 200)) + "  " + t.Stat(p.Approval.Stat) + screen.Dim("  "+p.Approval.ApprovalID))
-		return
-	case p.Question != nil:
-		payload = run.QuestionRaised{QuestionID: p.Question.QuestionID, Question: p.Question.Question}
-	}
-	for _, line := range t.Tell(run.Event{Payload: payload}) {
-		screen.Wrapped(line)
-	}
 }

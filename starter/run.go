@@ -5,20 +5,16 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -86,7 +82,7 @@ repository's last commit (` + "`starter init`" + ` writes one), then from the de
 		Args:    usage.ArgsBetween(0, 1, "the goal as one argument, in quotes"),
 	}
 	f.registerFlags(cmd.Flags())
-	addVerbose(c, cmd)
+	follow.AddVerbose(c, cmd)
 	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
 		f.takeGoal(cmd.Flags(), args)
 		return startRun(ctx, c, cmd.Flags(), &f)
@@ -252,69 +248,5 @@ func startFrom(ctx context.Context, c *factory.Factory, f runFlags, src workspac
 		return err
 	}
 	begun()
-	return followStarted(ctx, c, runref.Found{Client: client, ID: in.RunID, Name: in.Name}, f.detach)
-}
-
-// followStarted follows a run that has just been started. With detach it prints the run's id instead.
-func followStarted(ctx context.Context, c *factory.Factory, r runref.Found, detach bool) error {
-	if !detach {
-		tellPages(c, r)
-		return followRun(ctx, c, r)
-	}
-	if served, err := r.Served(ctx); err == nil && !served {
-		fmt.Fprintf(c.Err, "starter: the run waits: %s\n", runs.ErrNoWorker)
-	}
-	if c.JSON {
-		return c.PrintJSON(struct {
-			RunID      run.ID   `json:"runId"`
-			Name       run.Name `json:"name,omitempty"`
-			WorkflowID string   `json:"workflowId"`
-			UI         string   `json:"ui,omitempty"`
-		}{r.ID, r.Name, r.ID.WorkflowID(), webUI(c, r.ID)})
-	}
-	if c.Screen {
-		c.Printf("%s  %s\n", c.Style().Bold(r.ShownName()), c.Style().Dim(string(r.ID)))
-		return nil
-	}
-	c.Printf("%s\n", r.ID)
-	return nil
-}
-
-// webUI returns the address of the run's page in the Web UI. It is empty unless the engine was
-// found by an engine.json.
-func webUI(c *factory.Factory, id run.ID) string {
-	page, _ := findWebUI(c, id)
-	return page
-}
-
-// findWebUI also returns the runs directory of the engine.
-func findWebUI(c *factory.Factory, id run.ID) (page, runsDir string) {
-	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.RunsDir})
-	if err != nil || target.Source != temporalclient.EngineFile {
-		return "", ""
-	}
-	f, err := engine.ReadFile(target.RunsDir)
-	if err != nil || f.UI == "" {
-		return "", ""
-	}
-	return runPage(f.UI, target.Namespace, id), target.RunsDir
-}
-
-// tellPages says where the run can be seen in a browser: on a terminal by the commands that open it, whose links are
-// long and open once.
-func tellPages(c *factory.Factory, r runref.Found) {
-	page, _ := findWebUI(c, r.ID)
-	switch {
-	case page == "" || c.JSON:
-	case c.Screen:
-		name := shellquote.Join(r.ShownName())
-		c.ScreenOn(c.Out).Note("", fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.Hint("page %s", name), c.Hint("ui %s", name)))
-		c.Printf("\n")
-	default:
-		c.Printf("Web UI %s\n\n", display.Line(page))
-	}
-}
-
-func runPage(ui, namespace string, id run.ID) string {
-	return fmt.Sprintf("%s/namespaces/%s/workflows/%s", strings.TrimRight(ui, "/"), namespace, id.WorkflowID())
+	return follow.Started(ctx, c, runref.Found{Client: client, ID: in.RunID, Name: in.Name}, f.detach)
 }

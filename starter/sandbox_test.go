@@ -10,6 +10,7 @@ import (
 	"errors"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
@@ -93,14 +94,14 @@ func TestAFlagOverridesTheSettings(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, "sandbox = \"off\"\n")
+	clitest.Write(t, path, "sandbox = \"off\"\n")
 	if p, err := chooseSandbox(c, "required"); err != nil || p.Off() {
 		t.Errorf("%q, %v", p, err)
 	}
 	if p, err := chooseSandbox(c, ""); err != nil || !p.Off() || !strings.Contains(said.String(), path) {
 		t.Errorf("%q, %v, said %q", p, err, said)
 	}
-	write(t, path, "sandbox = off\n")
+	clitest.Write(t, path, "sandbox = off\n")
 	if _, err := chooseSandbox(c, ""); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("of a broken file: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 )
@@ -18,21 +19,21 @@ import (
 // grantOf returns the input that `session start` makes of the flags, for a user and a repository with these files.
 func grantOf(t *testing.T, environ []string, user, repo string, args ...string) (session.Input, error) {
 	t.Helper()
-	dir := repository(t)
+	dir := clitest.Repository(t)
 	if repo != "" {
-		write(t, filepath.Join(dir, settings.RepositoryFile), repo)
-		gitIn(t, dir, "add", "-A")
-		gitIn(t, dir, "commit", "-q", "-m", "settings")
+		clitest.Write(t, filepath.Join(dir, settings.RepositoryFile), repo)
+		clitest.Git(t, dir, "add", "-A")
+		clitest.Git(t, dir, "commit", "-q", "-m", "settings")
 	}
 	c, _ := localCLI(t, engine.File{}, false)
 	c.Environ = append(c.Environ, environ...)
 	if user != "" {
-		must(t, os.MkdirAll(filepath.Dir(c.SettingsPath()), 0o700))
-		write(t, c.SettingsPath(), user)
+		clitest.Must(t, os.MkdirAll(filepath.Dir(c.SettingsPath()), 0o700))
+		clitest.Write(t, c.SettingsPath(), user)
 	}
 	var f sessionFlags
 	cmd := sessionStartCommandWith(c, &f)
-	must(t, cmd.Flags().Parse(append([]string{"--repo", dir}, args...)))
+	clitest.Must(t, cmd.Flags().Parse(append([]string{"--repo", dir}, args...)))
 	return sessionInput(t.Context(), c, &f)
 }
 
@@ -42,7 +43,7 @@ func TestAPersonsSettingsDecideOfAnAgentsRuns(t *testing.T) {
 	const repo = "check = ['make test']\nmax-fix = 1\n"
 	const user = "approve = 'never'\ntools = 'allow'\nsandbox = 'off'\nnetwork = true\nallow-tool = ['Bash']\nmax-cost = 2.5\nprovider = 'codex'\nbranch = 'agents/{slug}-{short}'\n"
 	in, err := grantOf(t, nil, user, repo, "--provider", "claude", "--mcp", "ratchet", "--mcp", "docs=true")
-	must(t, err)
+	clitest.Must(t, err)
 	g := in.Runs
 	if r := g.Run; r.Policy != run.Always || r.Tools != run.AskTools || r.Sandbox != run.SandboxRequired || r.Network || r.Options.Tools != nil {
 		t.Errorf("it is loose: %+v", r)
@@ -54,7 +55,7 @@ func TestAPersonsSettingsDecideOfAnAgentsRuns(t *testing.T) {
 		t.Errorf("it is more than a template: %+v", in)
 	}
 	in, err = grantOf(t, nil, "tools = 'deny'\n", repo, "--provider", "claude", "--mcp", "ratchet")
-	must(t, err)
+	clitest.Must(t, err)
 	if in.Runs.Run.Tools != run.DenyTools || in.Runs.Run.Providers.Fixer != "claude" {
 		t.Errorf("without a provider, with tools denied: %+v", in.Runs.Run)
 	}
@@ -77,7 +78,7 @@ func TestOnlyAPersonGrantsRuns(t *testing.T) {
 		}
 	}
 	in, err := grantOf(t, nil, "", "check = ['true']\n", "--provider", "claude")
-	must(t, err)
+	clitest.Must(t, err)
 	if in.Runs != nil {
 		t.Errorf("without the flag: %+v", in.Runs)
 	}
@@ -86,7 +87,7 @@ func TestOnlyAPersonGrantsRuns(t *testing.T) {
 // TestNoRunHasTheToolsOfASession says so to a person who tries.
 func TestNoRunHasTheToolsOfASession(t *testing.T) {
 	var said bytes.Buffer
-	c := newFactory(console.Console{Err: &said, Out: &said, Environ: []string{"HOME=" + t.TempDir()}, Args: []string{"run", "x", "--provider", "claude", "--repo", repository(t), "--check", "true", "--mcp", "ratchet"}})
+	c := newFactory(console.Console{Err: &said, Out: &said, Environ: []string{"HOME=" + t.TempDir()}, Args: []string{"run", "x", "--provider", "claude", "--repo", clitest.Repository(t), "--check", "true", "--mcp", "ratchet"}})
 	if code := c.Run(t.Context()); code == 0 || !strings.Contains(said.String(), "a run's agents may not") {
 		t.Errorf("%d: %s", code, said.String())
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
@@ -49,9 +50,9 @@ type talk struct {
 
 func newTalk(t *testing.T) talk {
 	t.Helper()
-	b := talk{bench: bench{T: t, runsDir: filepath.Join(t.TempDir(), ".runs"), repo: repository(t)}, dir: t.TempDir()}
-	write(t, filepath.Join(b.dir, "agent"), talker)
-	must(t, os.Chmod(filepath.Join(b.dir, "agent"), 0o700))
+	b := talk{bench: bench{T: t, runsDir: filepath.Join(t.TempDir(), ".runs"), repo: clitest.Repository(t)}, dir: t.TempDir()}
+	clitest.Write(t, filepath.Join(b.dir, "agent"), talker)
+	clitest.Must(t, os.Chmod(filepath.Join(b.dir, "agent"), 0o700))
 	return b
 }
 
@@ -126,7 +127,7 @@ func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
 	go func() { ended <- c.Run(ctx) }()
 	eventually.Holds(t, "the agent is told", func() bool { _, err := os.Stat(filepath.Join(b.dir, "told")); return err == nil })
 	stop()
-	write(t, filepath.Join(b.dir, "go"), "")
+	clitest.Write(t, filepath.Join(b.dir, "go"), "")
 	up(t, b.runsDir)
 	select {
 	case code := <-ended:
@@ -140,7 +141,7 @@ func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
 }
 
 func TestBadInputOfSessions(t *testing.T) {
-	repo := repository(t)
+	repo := clitest.Repository(t)
 	t.Chdir(t.TempDir())
 	start := func(more ...string) []string {
 		return append([]string{"session", "start", "--repo", repo}, more...)

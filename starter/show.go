@@ -9,6 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/pullrequest"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -42,7 +43,7 @@ func showRun(ctx context.Context, c *factory.Factory, r runref.Found) error {
 	}
 	var report *check.Report
 	if s.Report != nil {
-		if read, ok := reportsOf(c, r.ID)(*s.Report); ok {
+		if read, ok := artifacts.Reports(c, r.ID)(*s.Report); ok {
 			report = &read
 		}
 	}

@@ -14,11 +14,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
 
 // standingOf is the output of `status`. It holds the WorkflowState of the contract, and beside
@@ -163,7 +165,7 @@ func agoText(c *factory.Factory, t time.Time) string { return terminal.Age(c.Now
 func printActivities(c *factory.Factory, list []runs.Activity) {
 	s := c.Style()
 	for _, a := range list {
-		c.PrintWrapped("\n%s", activityText(runs.Execution{Activities: []runs.Activity{a}}, c.Now()))
+		c.PrintWrapped("\n%s", follow.ActivityText(runs.Execution{Activities: []runs.Activity{a}}, c.Now()))
 		if a.Failure != "" {
 			c.PrintWrapped("  %s %s", s.Bad("last attempt failed:"), story.OneLine(a.Failure, 300))
 		}
@@ -207,7 +209,7 @@ func printPending(c *factory.Factory, p run.Pending) {
 		for _, r := range a.Reasons {
 			c.PrintWrapped("  %s %s", c.Style().Wait("risk:"), story.OneLine(r, 300))
 		}
-		for _, line := range baselineLines(*a) {
+		for _, line := range waits.Baseline(*a) {
 			c.PrintWrapped("  %s", line)
 		}
 	}
@@ -217,5 +219,5 @@ func printPending(c *factory.Factory, p run.Pending) {
 			c.PrintWrapped("  needed: %s", story.OneLine(n, 300))
 		}
 	}
-	printWait(c, p)
+	waits.Print(c, p)
 }

@@ -19,8 +19,10 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/runtest"
 )
 
 // unserved is an engine that has one run, and no worker.
@@ -56,20 +58,20 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 		"open":                     {open, true, "no worker"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := play()
+			f := runtest.Play()
 			if row.ends {
-				f.add(run.RunCanceled{})
+				f.Add(run.RunCanceled{})
 			}
 			var out, errs captured.Output
 			c := newFactory(console.Console{Out: &out, Err: &errs, Now: time.Now})
 			c.RunsDir = t.TempDir()
 			var log strings.Builder
-			for _, e := range f.events {
+			for _, e := range f.Told {
 				b, err := json.Marshal(e)
-				must(t, err)
+				clitest.Must(t, err)
 				log.WriteString(string(b) + "\n")
 			}
-			write(t, filepath.Join(c.RunsDir, "workflows", "r1", "events.ndjson"), log.String())
+			clitest.Write(t, filepath.Join(c.RunsDir, "workflows", "r1", "events.ndjson"), log.String())
 			st, err := statusOf(t.Context(), c, runref.Found{Client: runs.New(unserved{status: row.engine}, "queue"), ID: "r1", Name: ""})
 			if row.want != "" {
 				if err == nil || !strings.Contains(err.Error(), row.want) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -46,7 +47,7 @@ func TestTheGateAtATerminal(t *testing.T) {
 	t.Parallel()
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
-	repo, answers := repository(t), answers(t)
+	repo, answers := clitest.Repository(t), answers(t)
 	stop := up(t, runsDir)
 	defer stop()
 	typed := filepath.Join(t.TempDir(), "typed") // the check of the base commit waits for it
@@ -59,7 +60,7 @@ func TestTheGateAtATerminal(t *testing.T) {
 	one.awaits("noted: the planner reads it", 1)
 	one.types("half a no")
 	one.awaits("› half a no", 1)
-	write(t, typed, "") // the gate opens while the person types
+	clitest.Write(t, typed, "") // the gate opens while the person types
 	one.awaits(gatePrompt, 1)
 	if err := one.terminal.Resize(200, 50); err != nil {
 		t.Fatal(err)
@@ -132,7 +133,7 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	t.Parallel()
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
-	repo, answers := repository(t), answers(t)
+	repo, answers := clitest.Repository(t), answers(t)
 	stop := up(t, runsDir)
 	defer stop()
 	begin := func(id string) {
@@ -206,11 +207,11 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	t.Parallel()
 	program := buildStarter(t)
 	runsDir, answers := filepath.Join(t.TempDir(), ".runs"), t.TempDir()
-	repo := repository(t)
+	repo := clitest.Repository(t)
 	stop := up(t, runsDir)
 	defer stop()
-	write(t, filepath.Join(answers, "plan-1.md"), "Make it good")
-	write(t, filepath.Join(answers, "execute-1.md"), twoFiles)
+	clitest.Write(t, filepath.Join(answers, "plan-1.md"), "Make it good")
+	clitest.Write(t, filepath.Join(answers, "execute-1.md"), twoFiles)
 	begin := func(variables []string, columns int, id, check string) *seat {
 		t.Helper()
 		return sitWith(t, variables, program, columns, 40, "run", "--runs-dir", runsDir, "--sandbox", "off", "--repo", repo, "--goal", "Make it good",

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 )
 
 // upProcess is `starter up` as a child of this process: an engine, and a process that carries the worker.
@@ -150,7 +151,7 @@ func (u *upProcess) kill(ctx context.Context) error {
 			return fmt.Errorf("kill -9 %d: %w", pid, err)
 		}
 	}
-	tick := time.NewTicker(pollFrame)
+	tick := time.NewTicker(follow.PollFrame)
 	defer tick.Stop()
 	for process.Runs(u.Engine.PID, key) {
 		select {

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 )
 
 // crowd is an engine with many runs that work, and older ones that wait.
@@ -46,7 +47,7 @@ func listedRun(t *testing.T, id string, status run.Status, repository, by string
 	t.Helper()
 	payload := func(v any) *common.Payload {
 		p, err := converter.GetDefaultDataConverter().ToPayload(v)
-		must(t, err)
+		clitest.Must(t, err)
 		return p
 	}
 	return &workflow.WorkflowExecutionInfo{
@@ -107,7 +108,7 @@ func TestTheListShowsEachWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := listRuns(t.Context(), client, row.filter, row.bounded)
-			must(t, err)
+			clitest.Must(t, err)
 			var waits []string
 			for _, l := range found {
 				if l.Status.Waiting() {

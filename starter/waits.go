@@ -63,19 +63,3 @@ func waitLine(c *factory.Factory, r board.Row) string {
 	s := c.Style()
 	return s.Bold(r.Name.Shown(r.ID)) + " " + s.Wait("waits: "+r.Wants()) + " " + story.OneLine(r.Title, 120) + "  " + s.Dim(c.Hint("review %s", r.Name.Shown(r.ID)))
 }
-
-// asksAboutRecord reports whether the run asks about its record. No event tells that, because the record must stay as it
-// is.
-func asksAboutRecord(p run.Pending) bool {
-	return p.Question != nil && p.Question.Kind == run.RecordQuestion
-}
-
-func pendingID(p run.Pending) string {
-	switch {
-	case p.Approval != nil:
-		return p.Approval.ApprovalID
-	case p.Question != nil:
-		return p.Question.QuestionID
-	}
-	return ""
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
@@ -50,7 +51,7 @@ func TestAReportFitsTheScreen(t *testing.T) {
 
 func TestTheUsersFileSilencesTheBell(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, "ratchet"), 0o700))
+	clitest.Must(t, os.MkdirAll(filepath.Join(dir, "ratchet"), 0o700))
 	call := func() string {
 		c, out := atScreen(80, "XDG_CONFIG_HOME="+dir, "HOME="+dir)
 		c.ScreenOn(c.Out).Call("it waits")
@@ -59,7 +60,7 @@ func TestTheUsersFileSilencesTheBell(t *testing.T) {
 	if got := call(); !strings.HasPrefix(got, "\a\x1b]9;") {
 		t.Errorf("without a file the terminal gets %q", got)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "ratchet", "config.toml"), []byte("[notify]\nbell = false\n"), 0o600))
+	clitest.Must(t, os.WriteFile(filepath.Join(dir, "ratchet", "config.toml"), []byte("[notify]\nbell = false\n"), 0o600))
 	if got := call(); got != "" {
 		t.Errorf("the terminal gets %q", got)
 	}

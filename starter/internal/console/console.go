@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -122,4 +123,18 @@ func (c *Console) UserName() string {
 		return u.Username
 	}
 	return cmp.Or(c.Getenv("USER"), c.Getenv("LOGNAME"), "uid-"+strconv.Itoa(os.Getuid()))
+}
+
+// NearPath returns the path relative to the working directory when it lies there. It returns any
+// other path unchanged.
+func NearPath(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(wd, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return rel
 }

@@ -1,4 +1,4 @@
-package main
+package follow
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func (n *notesLeft) reader(phase run.Phase) string {
 }
 
 // followNotes notes which notes a model reads, and says at the end of a run which were left in vain.
-func (f *follower) followNotes(e run.Event) {
+func (f *Follower) followNotes(e run.Event) {
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
 		f.typed.evaluate = p.Providers.Evaluator != ""
@@ -68,15 +68,15 @@ func (f *follower) followNotes(e run.Event) {
 }
 
 // footLine returns the line of keys below the moving line.
-func (f *follower) footLine() string {
-	if f.notes == nil || !f.typing {
+func (f *Follower) footLine() string {
+	if f.Notes == nil || !f.Typing {
 		return ""
 	}
 	line := "  type a note for the next prompt · ? keys · ctrl-c leaves"
 	if f.typed.steers {
 		line = "  type to tell the agent · ? keys · ctrl-c leaves"
 	}
-	if long := line + ", the run goes on"; terminal.Width(long) < f.screen.Columns() {
+	if long := line + ", the run goes on"; terminal.Width(long) < f.Screen.Columns() {
 		line = long
 	}
 	return line
@@ -87,12 +87,12 @@ func (f *follower) footLine() string {
 const shortest = 4
 
 // takeNote handles a line that was typed while nothing was asked: a note.
-func (f *follower) takeNote(ctx context.Context, line string) {
+func (f *Follower) takeNote(ctx context.Context, line string) {
 	if len([]rune(line)) < shortest {
-		f.screen.Note("  ", "nothing waits for a decision; a text of some words is left as a note, ctrl-c leaves the run to itself")
+		f.Screen.Note("  ", "nothing waits for a decision; a text of some words is left as a note, ctrl-c leaves the run to itself")
 		return
 	}
-	err := f.Note(ctx, f.id, run.Note{Text: line, By: f.by})
+	err := f.Note(ctx, f.ID, run.Note{Text: line, By: f.by})
 	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
 		err = errors.New(refused.Reason)
 	}
@@ -101,6 +101,6 @@ func (f *follower) takeNote(ctx context.Context, line string) {
 		return
 	}
 	f.typed.unread = append(f.typed.unread, line)
-	f.screen.Line("  " + f.screen.Accent("›") + " " + story.OneLine(line, 300))
-	f.screen.Note("    ", "noted: "+f.typed.reader(f.last.Phase))
+	f.Screen.Line("  " + f.Screen.Accent("›") + " " + story.OneLine(line, 300))
+	f.Screen.Note("    ", "noted: "+f.typed.reader(f.Last.Phase))
 }

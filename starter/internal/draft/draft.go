@@ -1,24 +1,26 @@
-package main
+// Package draft has a person write a text in the editor.
+package draft
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
-	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"os"
 	"os/exec"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
-// draft is a text in a file of its own, which a person edits. The file stays until Remove: what was written must not
+// Draft is a text in a file of its own, which a person edits. The file stays until Remove: what was written must not
 // be lost with the command that asked for it.
-type draft struct {
+type Draft struct {
 	console      *console.Console
 	editor, path string
 }
 
-// newDraft makes a draft whose file has a name of that pattern. Instead says what else to do where there is no editor.
-func newDraft(c *factory.Factory, pattern, text, instead string) (*draft, error) {
+// New makes a draft whose file has a name of that pattern. Instead says what else to do where there is no editor.
+func New(c *factory.Factory, pattern, text, instead string) (*Draft, error) {
 	editor := cmp.Or(c.Getenv("VISUAL"), c.Getenv("EDITOR"))
 	if editor == "" {
 		return nil, errors.New("there is no editor: set EDITOR, " + instead)
@@ -31,11 +33,11 @@ func newDraft(c *factory.Factory, pattern, text, instead string) (*draft, error)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, errors.Join(err, os.Remove(f.Name()))
 	}
-	return &draft{c.Console, editor, f.Name()}, nil
+	return &Draft{c.Console, editor, f.Name()}, nil
 }
 
 // Edit opens the editor, and returns the text that is in the file afterwards, also if the editor fails.
-func (d *draft) Edit() (string, error) {
+func (d *Draft) Edit() (string, error) {
 	cmd := exec.Command("sh", "-c", d.editor+` "$1"`, "sh", d.path)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = d.console.Environ, d.console.In, d.console.Out, d.console.Err
 	failed := cmd.Run()
@@ -47,10 +49,10 @@ func (d *draft) Edit() (string, error) {
 }
 
 // Path returns the name of the file.
-func (d *draft) Path() string { return d.path }
+func (d *Draft) Path() string { return d.path }
 
 // Remove removes the file.
-func (d *draft) Remove() { _ = os.Remove(d.path) }
+func (d *Draft) Remove() { _ = os.Remove(d.path) }
 
-// write replaces the text.
-func (d *draft) write(text string) error { return os.WriteFile(d.path, []byte(text), 0o600) }
+// Write replaces the text.
+func (d *Draft) Write(text string) error { return os.WriteFile(d.path, []byte(text), 0o600) }

@@ -1,4 +1,5 @@
-package main
+// Package follow tells a run live, and asks the person at the terminal what the run waits for.
+package follow
 
 import (
 	"cmp"
@@ -13,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
 
 // Intervals between two looks at a followed run.
@@ -22,7 +24,7 @@ const (
 	quietPolls  = 40
 	pollWaiting = time.Second
 	recordPoll  = 20 * time.Millisecond
-	pollFrame   = 100 * time.Millisecond // of the moving line
+	PollFrame   = 100 * time.Millisecond // of the moving line
 )
 
 // Waits for troubles that may end by themselves.
@@ -34,8 +36,8 @@ const (
 	settledGrace = 10 * time.Second // for looks that still show a wait which this follower has settled
 )
 
-// watched holds the methods of a run's client that a follower uses.
-type watched interface {
+// Watched holds the methods of a run's client that a follower uses.
+type Watched interface {
 	Events(ctx context.Context, id run.ID, after string) ([]run.Event, error)
 	Describe(ctx context.Context, id run.ID) (runs.Execution, error)
 	Pending(ctx context.Context, id run.ID) (run.Pending, error)
@@ -45,7 +47,7 @@ type watched interface {
 	Cancel(ctx context.Context, id run.ID) error
 }
 
-// decider settles the approvals and questions of a run. An errUnanswered leaves them pending, a
+// decider settles the approvals and questions of a run. An ErrUnanswered leaves them pending, a
 // dialog.ErrCancel ends the run.
 type decider interface {
 	Approve(ctx context.Context, a run.PendingApproval) (run.Decision, error)
@@ -56,68 +58,68 @@ type decider interface {
 type informed interface{ Sent(err error) }
 
 var (
-	errUnanswered = dialog.ErrUnanswered
-	errSettled    = errors.New("it was settled elsewhere")
+	ErrUnanswered = dialog.ErrUnanswered
+	ErrSettled    = errors.New("it was settled elsewhere")
 )
 
-// follower tells the events of one run live. It ends when the run is over, or when the run
+// Follower tells the events of one run live. It ends when the run is over, or when the run
 // waits and there is no person to ask.
-type follower struct {
-	watched
-	id      run.ID
-	tell    func(run.Event) error
-	look    func(context.Context, runs.Execution) error // called with each look at a run that is at work; nil: not at all
-	screen  *terminal.Screen
-	decider decider // nil: there is no person to ask
-	now     func() time.Time
-	poll    time.Duration // between looks; zero: as the constants say
+type Follower struct {
+	Watched
+	ID      run.ID
+	Tell    func(run.Event) error
+	Look    func(context.Context, runs.Execution) error // called with each look at a run that is at work; nil: not at all
+	Screen  *terminal.Screen
+	Decider decider // nil: there is no person to ask
+	Now     func() time.Time
+	Poll    time.Duration // between looks; zero: as the constants say
 	// tools returns the agents' tool calls that have ended since its last call, and showTool shows one; nil:
 	// none are shown.
 	tools    func() []rundir.ToolCall
 	showTool func(rundir.ToolCall)
-	// changes holds a value when the run has gone on; nil: the follower only asks now and then.
-	changes <-chan struct{}
-	// notes gives what the person types while nothing is asked; nil: nothing is typed.
-	notes <-chan string
+	// Changes holds a value when the run has gone on; nil: the follower only asks now and then.
+	Changes <-chan struct{}
+	// Notes gives what the person types while nothing is asked; nil: nothing is typed.
+	Notes <-chan string
 	by    string // the person's name
 	typed notesLeft
-	title string // of the run, for the calls of the screen; empty: it does not call
+	Title string // of the run, for the calls of the screen; empty: it does not call
 
 	settled   string // the id of the wait that this follower settled last
 	settledAt time.Time
-	shown     string // the id of the wait that is on the screen although no event told it
+	Shown     string // the id of the wait that is on the screen although no event told it
 
-	typing bool // the person sees typed characters while nothing is asked
+	Typing bool // the person sees typed characters while nothing is asked
 
 	calls    []rundir.ToolCall // ended, not shown yet
 	used     run.Usage         // of the events told
-	last     run.Event         // last event told
-	failures map[string]string // last failure told, by the name of the activity
+	Last     run.Event         // Last event told
+	failures map[string]string // Last failure told, by the name of the activity
 	idle     time.Time         // since when no worker answers
 	lost     time.Time         // since when the engine does not answer
 	told     bool              // the follower has told that no worker answers
 	quiet    int               // polls without an event
 }
 
-// follow returns the status that the run ended in or waits in.
-func (f *follower) follow(ctx context.Context) (run.Status, error) {
-	defer f.screen.Clear()
+// Follow returns the status that the run ended in or waits in.
+func (f *Follower) Follow(ctx context.Context) (run.Status, error) {
+	defer f.Screen.Clear()
 	for {
 		status, err := f.tellAndWait(ctx)
 		if err != nil {
 			return "", err
 		}
 		if status.Terminal() {
-			f.screen.SetFoot("")
+			f.Screen.SetFoot("")
 			f.callPerson("is " + string(status))
 			return status, f.awaitRecorded(ctx, status)
 		}
 		if status.Waiting() {
-			err := f.settleWait(ctx)
-			if errors.Is(err, errUnanswered) {
+			err := f.SettleWait(ctx)
+			if errors.Is(err, ErrUnanswered) {
 				return status, f.awaitRecorded(ctx, status)
 			}
-			if err != nil && !errors.Is(err, errSettled) {
+			if err != nil && !errors.Is(err, ErrSettled) {
 				return "", err
 			}
 		}
@@ -127,9 +129,9 @@ func (f *follower) follow(ctx context.Context) (run.Status, error) {
 // awaitRecorded waits until the told events are on disk too, and until the worker has cleaned up
 // after a run that is over. It gives up after recordGrace. The run's worker then does both when
 // it can.
-func (f *follower) awaitRecorded(ctx context.Context, status run.Status) error {
-	for end := f.now().Add(recordGrace); f.now().Before(end); {
-		e, err := f.Describe(ctx, f.id)
+func (f *Follower) awaitRecorded(ctx context.Context, status run.Status) error {
+	for end := f.Now().Add(recordGrace); f.Now().Before(end); {
+		e, err := f.Describe(ctx, f.ID)
 		if err != nil {
 			return ctx.Err()
 		}
@@ -145,8 +147,8 @@ func (f *follower) awaitRecorded(ctx context.Context, status run.Status) error {
 
 // tellAndWait tells the new events and waits a little. It returns the status of a run that is over or
 // waits, and running for any other.
-func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
-	events, err := f.Events(ctx, f.id, f.last.ID)
+func (f *Follower) tellAndWait(ctx context.Context) (run.Status, error) {
+	events, err := f.Events(ctx, f.ID, f.Last.ID)
 	if err != nil {
 		return f.tolerateTrouble(ctx, err)
 	}
@@ -155,18 +157,18 @@ func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
 	if err := f.tellAll(events); err != nil {
 		return "", err
 	}
-	if status := statusAfter(f.last); status != run.Running {
+	if status := statusAfter(f.Last); status != run.Running {
 		return status, nil
 	}
-	e, err := f.Describe(ctx, f.id)
+	e, err := f.Describe(ctx, f.ID)
 	if err != nil {
 		return f.tolerateTrouble(ctx, err)
 	}
 	if !e.Open {
 		return f.tellClosed(ctx, e)
 	}
-	if f.look != nil {
-		if err := f.look(ctx, e); err != nil {
+	if f.Look != nil {
+		if err := f.Look(ctx, e); err != nil {
 			return "", err
 		}
 	}
@@ -176,10 +178,10 @@ func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
 		every = pollQuiet
 	}
 	if len(e.Activities) == 0 && f.quiet > quietPolls { // perhaps it waits without an event
-		p, err := f.Pending(ctx, f.id)
+		p, err := f.Pending(ctx, f.ID)
 		switch {
 		case err != nil:
-		case asksAboutRecord(p) && !f.hasSettled(p):
+		case waits.AboutRecord(p) && !f.hasSettled(p):
 			return run.AwaitingInput, nil
 		case p.Limited != nil:
 			what = fmt.Sprintf("waits for the usage limit of %s to end, %s", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))
@@ -207,26 +209,26 @@ func statusAfter(e run.Event) run.Status {
 
 // tellClosed tells the events that came with the end. It returns an error for a workflow that ended
 // without an end of the contract, because it was ended from outside.
-func (f *follower) tellClosed(ctx context.Context, e runs.Execution) (run.Status, error) {
-	events, err := f.Events(ctx, f.id, f.last.ID)
+func (f *Follower) tellClosed(ctx context.Context, e runs.Execution) (run.Status, error) {
+	events, err := f.Events(ctx, f.ID, f.Last.ID)
 	if err != nil {
 		return f.tolerateTrouble(ctx, err)
 	}
 	if err := f.tellAll(events); err != nil {
 		return "", err
 	}
-	if status := statusAfter(f.last); status.Terminal() {
+	if status := statusAfter(f.Last); status.Terminal() {
 		return status, nil
 	}
 	why := e.Outcome
 	if why == "" {
 		why = string(e.Status)
 	}
-	return "", fmt.Errorf("run %s: its workflow has ended (%s) without an end of the run: its record can be resumed with `starter resume`", f.id, why)
+	return "", fmt.Errorf("run %s: its workflow has ended (%s) without an end of the run: its record can be resumed with `starter resume`", f.ID, why)
 }
 
 // tolerateTrouble tolerates for a while an engine or a worker that does not answer.
-func (f *follower) tolerateTrouble(ctx context.Context, err error) (run.Status, error) {
+func (f *Follower) tolerateTrouble(ctx context.Context, err error) (run.Status, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
@@ -237,38 +239,38 @@ func (f *follower) tolerateTrouble(ctx context.Context, err error) (run.Status, 
 		return "", err
 	}
 	if f.lost.IsZero() {
-		f.lost = f.now()
+		f.lost = f.Now()
 		f.sayLine("the engine does not answer; trying for %s", terminal.Duration(patience))
 	}
-	if f.now().Sub(f.lost) > patience {
+	if f.Now().Sub(f.lost) > patience {
 		return "", fmt.Errorf("the engine was lost; the run goes on when it is back: %w", err)
 	}
 	return run.Running, f.waitMoving(ctx, pollWaiting, "waits for the engine")
 }
 
-func (f *follower) noWorker(ctx context.Context) error {
-	e, err := f.Describe(ctx, f.id)
+func (f *Follower) noWorker(ctx context.Context) error {
+	e, err := f.Describe(ctx, f.ID)
 	if err == nil && !e.Open {
-		return fmt.Errorf("run %s is %s; %w to read more of it", f.id, e.Status, runs.ErrNoWorker)
+		return fmt.Errorf("run %s is %s; %w to read more of it", f.ID, e.Status, runs.ErrNoWorker)
 	}
 	if f.idle.IsZero() {
-		f.idle = f.now()
+		f.idle = f.Now()
 	}
-	if f.now().Sub(f.idle) > workerGrace && !f.told {
+	if f.Now().Sub(f.idle) > workerGrace && !f.told {
 		f.told = true
 		f.sayLine("%s", runs.ErrNoWorker)
 	}
 	return f.waitMoving(ctx, pollActive, "waits for a worker")
 }
 
-func (f *follower) printRecovered() { f.idle, f.lost, f.told = time.Time{}, time.Time{}, false }
+func (f *Follower) printRecovered() { f.idle, f.lost, f.told = time.Time{}, time.Time{}, false }
 
-func (f *follower) sayLine(format string, args ...any) {
-	f.screen.Linef("  %s %s", f.screen.Wait("!"), fmt.Sprintf(format, args...))
+func (f *Follower) sayLine(format string, args ...any) {
+	f.Screen.Linef("  %s %s", f.Screen.Wait("!"), fmt.Sprintf(format, args...))
 }
 
 // tellFailing prints why an activity is tried again, once for each reason.
-func (f *follower) tellFailing(list []runs.Activity) {
+func (f *Follower) tellFailing(list []runs.Activity) {
 	for _, a := range list {
 		if a.Failure == "" || f.failures[a.Name] == a.Failure {
 			continue
@@ -282,20 +284,20 @@ func (f *follower) tellFailing(list []runs.Activity) {
 }
 
 // waitMoving waits for d, or for f.poll when it is set, and keeps the moving line moving.
-func (f *follower) waitMoving(ctx context.Context, d time.Duration, text string) error {
-	end := time.NewTimer(cmp.Or(f.poll, d))
+func (f *Follower) waitMoving(ctx context.Context, d time.Duration, text string) error {
+	end := time.NewTimer(cmp.Or(f.Poll, d))
 	defer end.Stop()
-	frame := time.NewTicker(pollFrame)
+	frame := time.NewTicker(PollFrame)
 	defer frame.Stop()
 	for {
-		f.screen.SetFoot(f.footLine())
-		f.screen.Spin(text)
+		f.Screen.SetFoot(f.footLine())
+		f.Screen.Spin(text)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-f.changes:
+		case <-f.Changes:
 			return nil
-		case line := <-f.notes:
+		case line := <-f.Notes:
 			f.takeNote(ctx, line)
 		case <-end.C:
 			return nil
@@ -304,27 +306,27 @@ func (f *follower) waitMoving(ctx context.Context, d time.Duration, text string)
 	}
 }
 
-// settleWait asks the decider for the decision or the answer that the run waits for and sends it to
-// the run. The error is errSettled when it was settled elsewhere meanwhile, and errUnanswered when
+// SettleWait asks the decider for the decision or the answer that the run waits for and sends it to
+// the run. The error is ErrSettled when it was settled elsewhere meanwhile, and ErrUnanswered when
 // there is no decider.
-func (f *follower) settleWait(ctx context.Context) error {
-	p, err := f.Pending(ctx, f.id)
+func (f *Follower) SettleWait(ctx context.Context) error {
+	p, err := f.Pending(ctx, f.ID)
 	if err != nil {
 		_, err = f.tolerateTrouble(ctx, err)
 		return err
 	}
 	if p.Approval == nil && p.Question == nil || f.hasSettled(p) {
-		return f.waitMoving(ctx, pollFrame, "") // the next events tell how it was settled
+		return f.waitMoving(ctx, PollFrame, "") // the next events tell how it was settled
 	}
-	if asksAboutRecord(p) && f.shown != pendingID(p) {
-		f.shown = pendingID(p)
-		tellWait(f.screen, p)
+	if waits.AboutRecord(p) && f.Shown != waits.ID(p) {
+		f.Shown = waits.ID(p)
+		waits.Tell(f.Screen, p)
 	}
-	if f.decider == nil {
-		return errUnanswered
+	if f.Decider == nil {
+		return ErrUnanswered
 	}
-	f.screen.Clear()
-	f.screen.SetFoot("")
+	f.Screen.Clear()
+	f.Screen.SetFoot("")
 	if p.Approval != nil {
 		f.callPerson("waits for an approval")
 	} else {
@@ -336,18 +338,18 @@ func (f *follower) settleWait(ctx context.Context) error {
 	switch {
 	case p.Approval != nil:
 		var d run.Decision
-		if d, err = f.decider.Approve(ask, *p.Approval); err == nil {
+		if d, err = f.Decider.Approve(ask, *p.Approval); err == nil {
 			err = f.decide(ctx, d)
 		}
 	default:
 		var r run.Reply
-		if r, err = f.decider.Answer(ask, *p.Question); err == nil {
-			err = f.Reply(ctx, f.id, r)
+		if r, err = f.Decider.Answer(ask, *p.Question); err == nil {
+			err = f.Reply(ctx, f.ID, r)
 		}
 	}
 	if errors.Is(err, dialog.ErrCancel) {
 		f.sayLine("the run is asked to end")
-		err = f.Cancel(ctx, f.id)
+		err = f.Cancel(ctx, f.ID)
 	}
 	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
 		f.sayLine("%s", story.OneLine(refused.Reason, 300))
@@ -355,10 +357,10 @@ func (f *follower) settleWait(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		f.settled, f.settledAt = pendingID(p), f.now()
+		f.settled, f.settledAt = waits.ID(p), f.Now()
 	case errors.Is(err, runs.ErrOver):
-		return errSettled
-	case errors.Is(err, errSettled):
+		return ErrSettled
+	case errors.Is(err, ErrSettled):
 		f.sayLine("%s", err)
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err):
 		_, err = f.tolerateTrouble(ctx, err) // follow asks again afterwards
@@ -367,9 +369,9 @@ func (f *follower) settleWait(ctx context.Context) error {
 }
 
 // decide sends a decision of the decider to the run.
-func (f *follower) decide(ctx context.Context, d run.Decision) error {
-	err := f.Decide(ctx, f.id, d)
-	if i, ok := f.decider.(informed); ok {
+func (f *Follower) decide(ctx context.Context, d run.Decision) error {
+	err := f.Decide(ctx, f.ID, d)
+	if i, ok := f.Decider.(informed); ok {
 		i.Sent(err)
 	}
 	return err
@@ -377,13 +379,13 @@ func (f *follower) decide(ctx context.Context, d run.Decision) error {
 
 // hasSettled reports whether this follower has just settled the wait: a look that was under way meanwhile may
 // still show it, and a person must not be asked the same twice.
-func (f *follower) hasSettled(p run.Pending) bool {
-	return pendingID(p) == f.settled && f.now().Sub(f.settledAt) < settledGrace
+func (f *Follower) hasSettled(p run.Pending) bool {
+	return waits.ID(p) == f.settled && f.Now().Sub(f.settledAt) < settledGrace
 }
 
 // watchWait calls stop when the run no longer waits for the same approval or question.
-func (f *follower) watchWait(ctx context.Context, asked run.Pending, stop context.CancelCauseFunc) {
-	tick := time.NewTicker(cmp.Or(f.poll, pollWaiting))
+func (f *Follower) watchWait(ctx context.Context, asked run.Pending, stop context.CancelCauseFunc) {
+	tick := time.NewTicker(cmp.Or(f.Poll, pollWaiting))
 	defer tick.Stop()
 	for {
 		select {
@@ -391,9 +393,9 @@ func (f *follower) watchWait(ctx context.Context, asked run.Pending, stop contex
 			return
 		case <-tick.C:
 		}
-		p, err := f.Pending(ctx, f.id)
-		if err == nil && pendingID(p) != pendingID(asked) {
-			stop(errSettled)
+		p, err := f.Pending(ctx, f.ID)
+		if err == nil && waits.ID(p) != waits.ID(asked) {
+			stop(ErrSettled)
 			return
 		}
 	}

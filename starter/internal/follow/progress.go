@@ -1,4 +1,4 @@
-package main
+package follow
 
 import (
 	"fmt"
@@ -13,28 +13,28 @@ import (
 )
 
 // tellAll tells events, and between them the tool calls that ended before each.
-func (f *follower) tellAll(events []run.Event) error {
+func (f *Follower) tellAll(events []run.Event) error {
 	if f.tools != nil {
 		f.calls = append(f.calls, f.tools()...)
 	}
 	for _, e := range events {
-		f.screen.Clear()
+		f.Screen.Clear()
 		f.tellTools(e.TS)
-		if err := f.tell(e); err != nil {
+		if err := f.Tell(e); err != nil {
 			return err
 		}
 		f.followNotes(e)
 		f.used = f.used.Add(story.UsageOf(e))
-		f.last, f.quiet = e, 0
+		f.Last, f.quiet = e, 0
 	}
 	if len(events) == 0 {
-		f.tellTools(f.now())
+		f.tellTools(f.Now())
 	}
 	return nil
 }
 
 // tellTools shows the tool calls that ended up to a time.
-func (f *follower) tellTools(until time.Time) {
+func (f *Follower) tellTools(until time.Time) {
 	for len(f.calls) > 0 && !f.calls[0].Time.After(until) {
 		f.showTool(f.calls[0])
 		if f.calls[0].Note {
@@ -46,21 +46,21 @@ func (f *follower) tellTools(until time.Time) {
 
 // progressText returns the text of the moving line: the step and the newest sentence of the model, then tokens
 // and money so far.
-func (f *follower) progressText(e runs.Execution) string {
+func (f *Follower) progressText(e runs.Execution) string {
 	used := f.used
 	for _, a := range e.Activities {
 		used = used.Add(a.Beat.Used)
 	}
 	f.typed.steers = slices.ContainsFunc(e.Activities, func(a runs.Activity) bool { return a.Beat.Steers })
-	text := activityText(e, f.now())
+	text := ActivityText(e, f.Now())
 	if cost := story.Usage(used); cost != "" {
 		text = cost + " · " + text
 	}
 	return text
 }
 
-// activityText returns the text of the moving line about the running activities.
-func activityText(e runs.Execution, now time.Time) string {
+// ActivityText returns the text of the moving line about the running activities.
+func ActivityText(e runs.Execution, now time.Time) string {
 	if e.Canceling {
 		return "cancels"
 	}
@@ -112,8 +112,8 @@ func newestSentence(text string) string {
 }
 
 // callPerson calls the person, who may look elsewhere, to the run.
-func (f *follower) callPerson(what string) {
-	if f.title != "" {
-		f.screen.Call(story.OneLine(f.title, 60) + " " + what)
+func (f *Follower) callPerson(what string) {
+	if f.Title != "" {
+		f.Screen.Call(story.OneLine(f.Title, 60) + " " + what)
 	}
 }

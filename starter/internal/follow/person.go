@@ -1,4 +1,4 @@
-package main
+package follow
 
 import (
 	"errors"
@@ -7,16 +7,17 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
+	"github.com/ratchet-dev/ratchet/starter/internal/draft"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
-	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
-// newDecider returns the decider that asks the person at the terminal.
-func newDecider(c *factory.Factory, screen *terminal.Screen, id run.ID) *dialog.Person {
+// NewPerson returns the decider that asks the person at the terminal.
+func NewPerson(c *factory.Factory, screen *terminal.Screen, id run.ID) *dialog.Person {
 	p := &dialog.Person{
-		Screen: screen, Lines: c.TypedLines(screen), Name: c.UserName(), Report: reportsOf(c, id),
+		Screen: screen, Lines: c.TypedLines(screen), Name: c.UserName(), Report: artifacts.Reports(c, id),
 		Load: func(ref run.Ref) ([]byte, error) {
 			dir, err := c.OpenRecord(id)
 			if err != nil {
@@ -55,28 +56,5 @@ func pageText(c *factory.Factory, text string) error {
 
 // newReply begins the reply by which a person refuses a patch.
 func newReply(c *factory.Factory, text string) (dialog.Draft, error) {
-	return newDraft(c, "ratchet-*.reason.txt", text, "or give the reason in one line with n")
-}
-
-// baselineLines tell at a gate what the checks said before the patch.
-func baselineLines(a run.PendingApproval) []string {
-	var lines []string
-	if a.Baseline != "" {
-		lines = append(lines, "baseline: "+story.OneLine(a.Baseline, 300))
-	}
-	for _, c := range a.Before {
-		lines = append(lines, "failed before, too: "+story.OneLine(c, 160))
-	}
-	return lines
-}
-
-// tellEvents returns a function that prints a run's events as a story.
-func tellEvents(c *factory.Factory, screen *terminal.Screen, id run.ID) func(run.Event) error {
-	t := &story.Teller{Style: screen.Style, Report: reportsOf(c, id)}
-	return func(e run.Event) error {
-		for _, line := range t.Tell(e) {
-			screen.Wrapped(line)
-		}
-		return nil
-	}
+	return draft.New(c, "ratchet-*.reason.txt", text, "or give the reason in one line with n")
 }

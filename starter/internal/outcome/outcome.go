@@ -1,0 +1,80 @@
+// Package outcome shows how a run ended, and the next steps.
+package outcome
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// Outcome is the last object of a run followed with --json.
+type Outcome struct {
+	workflows.RunResult
+	Pending *run.Pending `json:"pending,omitempty"`
+}
+
+// Print prints how the run ended or why it waits, and the next step.
+func Print(ctx context.Context, c *factory.Factory, r runref.Found, status run.Status) error {
+	out, err := Of(ctx, c, r, status)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		err = c.PrintJSON(out)
+	case status.Waiting():
+		waits.Print(c, *out.Pending)
+	case status == run.Completed:
+		takeHome(ctx, c, r)
+	}
+	if err == nil && status != run.Completed {
+		err = &exit.StatusError{Status: status}
+	}
+	return err
+}
+
+// takeHome prints how to look at the approved commits and how to take them. It names commits in
+// full, because the repository may give a name another meaning by then.
+func takeHome(ctx context.Context, c *factory.Factory, r runref.Found) {
+	facts, err := r.Facts(ctx, r.ID)
+	if err != nil {
+		return
+	}
+	repo := story.OneLine(shellquote.Join(console.NearPath(facts.Repository.Path)), 200)
+	for _, line := range []string{
+		fmt.Sprintf("look: git -C %s log -p --reverse %s..%s", repo, facts.Repository.Base, facts.Head),
+		"merge: " + c.Hint("merge %s", r.ShownName()),
+		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Head),
+	} {
+		c.Printf("  %s\n", c.Style().Dim(line))
+	}
+}
+
+// Of returns how the run ended or, while it waits, how far it is.
+func Of(ctx context.Context, c *factory.Factory, r runref.Found, status run.Status) (Outcome, error) {
+	if status.Terminal() {
+		res, err := r.Result(ctx, r.ID)
+		return Outcome{RunResult: res}, err
+	}
+	facts, err := r.Facts(ctx, r.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	p, err := r.Pending(ctx, r.ID)
+	return Outcome{
+		RunResult: workflows.RunResult{
+			RunID: r.ID, Name: r.Name, Status: status, Branch: facts.Branch, Base: facts.Repository.Base,
+			Head: facts.Head, Commits: facts.Commits, Stat: facts.Stat, Usage: facts.Usage,
+		},
+		Pending: &p,
+	}, err
+}

@@ -1,0 +1,109 @@
+// Package waits shows what a run waits for, and what each decision leads to.
+package waits
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// Baseline tell at a gate what the checks said before the patch.
+func Baseline(a run.PendingApproval) []string {
+	var lines []string
+	if a.Baseline != "" {
+		lines = append(lines, "baseline: "+story.OneLine(a.Baseline, 300))
+	}
+	for _, c := range a.Before {
+		lines = append(lines, "failed before, too: "+story.OneLine(c, 160))
+	}
+	return lines
+}
+
+// Not returns the error of settling an approval or question that is not pending.
+func Not(what string, p run.Pending) error {
+	id := p.Name.Shown(p.RunID)
+	if p.Status.Terminal() {
+		return fmt.Errorf("run %s %w: it is %s", id, runs.ErrOver, p.Status)
+	}
+	if other := ID(p); other != "" {
+		return fmt.Errorf("run %s waits for no %s, it is %s with %s", id, what, p.Status, other)
+	}
+	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
+}
+
+// Tell tells what waits, as the story of the run does.
+func Tell(screen *terminal.Screen, p run.Pending) {
+	t := &story.Teller{Style: screen.Style}
+	var payload run.Payload
+	switch {
+	case p.Approval != nil && p.Approval.Permission != nil:
+		payload = run.ApprovalRequested{ApprovalID: p.Approval.ApprovalID, Permission: p.Approval.Permission}
+	case p.Approval != nil:
+		screen.Wrapped("  " + screen.Bold(story.OneLine(p.Approval.Summary, 200)) + "  " + t.Stat(p.Approval.Stat) + screen.Dim("  "+p.Approval.ApprovalID))
+		return
+	case p.Question != nil:
+		payload = run.QuestionRaised{QuestionID: p.Question.QuestionID, Question: p.Question.Question}
+	}
+	for _, line := range t.Tell(run.Event{Payload: payload}) {
+		screen.Wrapped(line)
+	}
+}
+
+// AboutRecord reports whether the run asks about its record. No event tells that, because the record must stay as it
+// is.
+func AboutRecord(p run.Pending) bool {
+	return p.Question != nil && p.Question.Kind == run.RecordQuestion
+}
+
+func ID(p run.Pending) string {
+	switch {
+	case p.Approval != nil:
+		return p.Approval.ApprovalID
+	case p.Question != nil:
+		return p.Question.QuestionID
+	}
+	return ""
+}
+
+// Print prints how to settle the approval or question that the run waits for.
+func Print(c *factory.Factory, p run.Pending) {
+	s := c.Style()
+	switch {
+	case p.Approval != nil:
+		what, look := "The run waits for an approval.", "diff %s"
+		if p.Approval.Permission != nil {
+			what = "The agent waits for the permission to use a tool."
+		}
+		if p.Approval.Unboxed {
+			what += " Sandbox off: " + run.Unboxed + "."
+		}
+		c.Printf("\n")
+		c.ScreenOn(c.Out).Wrapped(s.Wait(what) + " Nothing has been applied. Look and decide:")
+		c.Printf("  %s\n", c.Hint(look, p.Name.Shown(p.RunID)))
+		c.Printf("  %s\n", c.Hint("approve %s --approval %s", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
+		if p.Approval.Permission != nil {
+			c.Printf("  %s\n", c.Hint("approve %s --approval %s --session", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
+		}
+		c.Printf("  %s\n", c.Hint("reject %s --approval %s --reason TEXT", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
+		PrintWays(c, p.Approval.Next)
+	case p.Question != nil:
+		c.Printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.Hint("answer %s TEXT --question %s", p.Name.Shown(p.RunID), p.Question.QuestionID))
+		PrintWays(c, p.Question.Next)
+	case p.Limited != nil:
+		c.Printf("\n%s it goes on by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
+	default:
+		c.Printf("\nIt was settled meanwhile: %s\n", c.Hint("watch %s", p.Name.Shown(p.RunID)))
+	}
+}
+
+// PrintWays prints the consequence of each way to settle a wait.
+func PrintWays(c *factory.Factory, o run.Outlook) {
+	for _, w := range o.Ways() {
+		c.ScreenOn(c.Out).Wrapped("  " + c.Style().Dim(w.Do+" → "+w.Leads))
+	}
+}
