@@ -27,6 +27,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/links"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/outcome"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -189,16 +190,16 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	if d.sandbox.Off() { // the box lays a cache of its own over the user's
 		env = []string{"GOCACHE"}
 	}
-	in, err := runInput(ctx, d.Factory, runFlags{
-		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + console.NearPath(filepath.Join(d.home, "answers")),
-		checks: []string{demoCheck}, origins: map[string]run.Origin{"check": run.FromFlag}, env: env,
-		policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
-		limits: run.Limit{Provider: demoPatience, Check: demoPatience},
+	in, err := newrun.Input(ctx, d.Factory, newrun.Flags{
+		Repo: d.repo, Goal: demoGoal, GoalGiven: true, Provider: "replay:" + console.NearPath(filepath.Join(d.home, "answers")),
+		Checks: []string{demoCheck}, Origins: map[string]run.Origin{"check": run.FromFlag}, Env: env,
+		Policy: string(run.Always), Tools: string(run.AskTools), Sandbox: string(d.sandbox), MaxFix: run.DefaultMaxFix,
+		Limits: run.Limit{Provider: demoPatience, Check: demoPatience},
 	})
 	if err != nil {
 		return "", err
 	}
-	if err := beginRun(ctx, d.Factory, d.up.Client, &in, ""); err != nil {
+	if err := newrun.Begin(ctx, d.Factory, d.up.Client, &in, ""); err != nil {
 		return "", err
 	}
 	d.name, d.branch = in.Name, in.BranchName()

@@ -27,6 +27,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -53,7 +54,7 @@ func doctorCommand(c *factory.Factory) *cobra.Command {
 		Args:    usage.Args(0, "no arguments"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
 			if sandbox != "" {
-				if _, err := chooseSandbox(c, sandbox); err != nil {
+				if _, err := sandboxing.Choose(c, sandbox); err != nil {
 					return err
 				}
 			}
@@ -109,7 +110,7 @@ func findGit(ctx context.Context, c *factory.Factory) finding {
 // user has decided for off.
 func findBox(ctx context.Context, c *factory.Factory, flag string) finding {
 	f := finding{Name: "box", Required: true}
-	policy, err := chooseSandbox(c, flag)
+	policy, err := sandboxing.Choose(c, flag)
 	if err != nil {
 		f.Detail = err.Error()
 		return f

@@ -2,16 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
-	"errors"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -19,7 +20,6 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/links"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
-	"time"
 )
 
 // The variables of Temporal's standard client configuration that lead to the engine.

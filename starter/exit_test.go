@@ -1,9 +1,10 @@
 package main
 
 import (
-	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // A command line that cannot be understood gets one line, which says what to write instead.

@@ -11,83 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
-
-// goalOf returns the goal of a run command with these arguments, on a terminal with that editor or without one.
-func goalOf(t *testing.T, editor string, args ...string) (goal string, err error) {
-	t.Helper()
-	var out bytes.Buffer
-	c := newFactory(console.Console{In: strings.NewReader(""), Out: &out, Err: &out, Environ: append(os.Environ(), "VISUAL=", "EDITOR="+editor), Now: time.Now})
-	c.Interactive = editor != ""
-	cmd := runCommand(c)
-	var f runFlags
-	if err := cmd.ParseFlags(args); err != nil {
-		t.Fatal(err)
-	}
-	f.goal, _ = cmd.Flags().GetString("goal")
-	f.goalFile, _ = cmd.Flags().GetString("goal-file")
-	f.takeGoal(cmd.Flags(), cmd.Flags().Args())
-	if !draftsGoal(c, f) {
-		err = readGoalOf(c, &f)
-		return f.goal, err
-	}
-	file, err := draftGoal(c, &f)
-	if err == nil {
-		file.Remove()
-	}
-	return f.goal, err
-}
-
-func TestWhereTheGoalComesFrom(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "goal.md")
-	clitest.Write(t, file, "From a file\n")
-	editor := filepath.Join(dir, "edit")
-	clitest.Write(t, editor, "#!/bin/sh\n{ echo '  Mend it'; echo '# so that it holds'; cat \"$1\"; } > \"$1.new\" && mv \"$1.new\" \"$1\"\n")
-	if err := os.Chmod(editor, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	written := func(name, text string) string {
-		path := filepath.Join(t.TempDir(), name)
-		clitest.Must(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	for _, tt := range []struct {
-		name, editor string
-		args         []string
-		want         string // or a part of the error
-	}{
-		{"an argument", "", []string{"Mend it"}, "Mend it"},
-		{"an argument that is empty", "", []string{" "}, "the goal is empty"},
-		{"a flag", "", []string{"--goal", "Mend it"}, "Mend it"},
-		{"a file", "", []string{"--goal-file", file}, "From a file\n"},
-		{"an argument in UTF-16", "", []string{"M\x00e\x00"}, "the goal is no text in UTF-8, it looks like UTF-16"},
-		{"an argument that is no text", "", []string{"caf\xe9"}, "the goal is no text in UTF-8"},
-		{"a file in UTF-16", "", []string{"--goal-file", written("utf16", "\xff\xfeM\x00e\x00")}, "is no text in UTF-8, it looks like UTF-16: save it as UTF-8"},
-		{"a file with a mark and carriage returns", "", []string{"--goal-file", written("crlf", "\ufeffMend it\r\nnow\r\n")}, "Mend it\nnow\n"},
-		{"an argument and a flag", "", []string{"Mend it", "--goal", "Mend that"}, "give one goal"},
-		{"an argument and a file", "", []string{"Mend it", "--goal-file", file}, "give one goal"},
-		{"a flag and a file", "", []string{"--goal", "Mend it", "--goal-file", file}, "give one goal"},
-		{"none for a script", "", nil, "no goal: say what the run shall reach"},
-		{"none on a terminal", editor, nil, "Mend it\n# so that it holds\n"},
-		{"none on a terminal, and nothing written", "true", nil, "no run was started"},
-		{"none on a terminal, and an editor that fails", "false", nil, `the editor "false"`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			goal, err := goalOf(t, tt.editor, tt.args...)
-			switch {
-			case err != nil && !strings.Contains(err.Error(), tt.want):
-				t.Errorf("%v, want %q", err, tt.want)
-			case err == nil && goal != tt.want:
-				t.Errorf("the goal is %q, want %q", goal, tt.want)
-			}
-		})
-	}
-}
 
 // emptyEngine is a server that says that it is there, and nothing else.
 type emptyEngine struct {
@@ -167,7 +96,7 @@ func TestAGoalIsKeptIfItsRunDoesNotStart(t *testing.T) {
 			if !tt.keeps {
 				return
 			}
-			if goal, err := readGoal(c, files[0]); goal != "Mend it\n" || err != nil || !strings.Contains(said.String(), kept+files[0]+": give it with --goal-file "+files[0]+"\n") {
+			if goal, err := os.ReadFile(files[0]); string(goal) != "Mend it\n" || err != nil || !strings.Contains(said.String(), kept+files[0]+": give it with --goal-file "+files[0]+"\n") {
 				t.Errorf("the file holds %q, %v: %s", goal, err, said.String())
 			}
 		})

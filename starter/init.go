@@ -26,6 +26,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -154,7 +155,7 @@ func (r *initReport) findChecks(f initFlags, dir string) error {
 
 // tryChecks runs the checks on the last commit. Where they may not start, it says why.
 func tryChecks(ctx context.Context, c *factory.Factory, f initFlags, src workspace.Source, r *initReport) error {
-	policy, err := chooseSandbox(c, f.sandbox)
+	policy, err := sandboxing.Choose(c, f.sandbox)
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
 // TestJSONHasNothingInItThatATerminalObeys. Finding B13.

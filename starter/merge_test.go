@@ -165,7 +165,7 @@ func TestAMergesChecksSeeToolchains(t *testing.T) {
 	clitest.Write(t, filepath.Join(tools, "bin", "frobnicate"), "#!/bin/sh\n")
 	clitest.Must(t, os.Chmod(filepath.Join(tools, "bin", "frobnicate"), 0o700))
 	head := run.Commit(strings.TrimSpace(clitest.Git(t, dir, "rev-parse", "HEAD")))
-	c, _ := localCLI(t, engine.File{}, false)
+	c, _ := clitest.LocalFactory(t, engine.File{}, false)
 	c.Environ = append(c.Environ, "PATH="+os.Getenv("PATH"))
 	of := run.Input{RunID: "r1", Checks: []string{"frobnicate"}, Repository: run.Repository{Path: dir, Base: head}}
 	config, err := hostWith(c, []string{tools})

@@ -28,7 +28,7 @@ func TestNoticesComeFromTheUsersFile(t *testing.T) {
 		{"neither", "", nil, "", "", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, said := localCLI(t, engine.File{}, false)
+			c, said := clitest.LocalFactory(t, engine.File{}, false)
 			if tc.file != "" {
 				clitest.Must(t, os.MkdirAll(filepath.Dir(c.SettingsPath()), 0o700))
 				clitest.Write(t, c.SettingsPath(), tc.file)

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
-	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // The worker's environment decides whether a provider can work, not that of the command: what is missing

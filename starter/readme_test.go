@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
-	"github.com/spf13/cobra"
 )
 
 func readme(t *testing.T) string {

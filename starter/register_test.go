@@ -2,13 +2,14 @@ package main
 
 import (
 	"bytes"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
-	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // registering is a command of a person, or of a script, with a home of its own.

@@ -15,7 +15,7 @@ import (
 
 // The variables of `starter env` name an engine of another directory: its records are those that every command means.
 func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
-	c, said := localCLI(t, engine.File{}, false)
+	c, said := clitest.LocalFactory(t, engine.File{}, false)
 	runsDir := c.RunsDir
 	c.Environ = []string{"HOME=" + t.TempDir()} // the default is another directory
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
@@ -30,7 +30,7 @@ func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
 
 // A hint names the runs directory as the command line does.
 func TestAResumeKeepsTheNameOfItsRunsDirectory(t *testing.T) {
-	c, _ := localCLI(t, engine.File{}, false)
+	c, _ := clitest.LocalFactory(t, engine.File{}, false)
 	path, before := filepath.Join(c.RunsDir, "workflows", "0298-a"), c.RunsDir
 	clitest.Must(t, os.MkdirAll(path, 0o700))
 	t.Chdir(filepath.Dir(c.RunsDir))
@@ -41,7 +41,7 @@ func TestAResumeKeepsTheNameOfItsRunsDirectory(t *testing.T) {
 
 // The run to resume is named without an engine.
 func TestARecordIsFoundByWhatNamesItsRun(t *testing.T) {
-	c, _ := localCLI(t, engine.File{}, false)
+	c, _ := clitest.LocalFactory(t, engine.File{}, false)
 	shop := filepath.Join(t.TempDir(), "shop")
 	clitest.Must(t, os.Rename(clitest.Repository(t), shop))
 	elsewhere := t.TempDir()

@@ -18,7 +18,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -96,13 +98,13 @@ func retryRun(ctx context.Context, c *factory.Factory, r runref.Found, f retryFl
 	if err != nil {
 		return err
 	}
-	if err := checkSandbox(c, in.Sandbox, false); err != nil {
+	if err := sandboxing.Check(c, in.Sandbox, false); err != nil {
 		return err
 	}
-	if err := probeProviders(ctx, c, r.Client, &in); err != nil {
+	if err := newrun.Probe(ctx, c, r.Client, &in); err != nil {
 		return err
 	}
-	if err := beginRun(ctx, c, r.Client, &in, ""); err != nil {
+	if err := newrun.Begin(ctx, c, r.Client, &in, ""); err != nil {
 		return err
 	}
 	return follow.Started(ctx, c, runref.Found{Client: r.Client, ID: in.RunID, Name: in.Name}, f.detach)
@@ -232,12 +234,12 @@ func (f retryFlags) changeInput(in *run.Input) (left []string, err error) {
 // changeProvider gives all roles of the run before the provider. An evaluator stays. It returns the settings that are left
 // out: words of another agent, and options that the provider does not take. They are not among the origins any more.
 func (f retryFlags) changeProvider(in *run.Input, origins map[string]run.Origin) (left []string, err error) {
-	specs, rivals, err := runFlags{provider: f.provider}.providerSpecs()
+	specs, rivals, err := newrun.Flags{Provider: f.provider}.ProviderSpecs()
 	if err != nil {
 		return nil, err
 	}
 	before, spec := in.Providers, specs[run.Developer]
-	if in.Providers, err = checkProviders(specs, rivals); err != nil {
+	if in.Providers, err = newrun.CheckProviders(specs, rivals); err != nil {
 		return nil, err
 	}
 	in.Providers.Evaluator, in.Candidates = before.Evaluator, 0
@@ -247,14 +249,14 @@ func (f retryFlags) changeProvider(in *run.Input, origins map[string]run.Origin)
 		}
 		in.Providers.Dir = before.Dir
 	}
-	agents := parseSpecs(append([]string{before.Developer, before.Fixer}, before.Rivals...))
+	agents := newrun.ParseSpecs(append([]string{before.Developer, before.Fixer}, before.Rivals...))
 	if spec.Agent() && !f.given("timeout") && !slices.ContainsFunc(agents, catalog.Spec.Agent) {
-		in.Timeouts.Provider = agentLimit
+		in.Timeouts.Provider = newrun.AgentLimit
 	}
 	same, used := slices.ContainsFunc(agents, spec.SameAgent), in.Options.Used()
-	for _, name := range slices.Sorted(maps.Keys(optionOf)) {
-		o, kind := optionOf[name], setup.Kind(spec.Kind)
-		if !slices.Contains(used, o) || kind.Supports(o) && (same || !slices.Contains(agentWords, name)) {
+	for _, name := range slices.Sorted(maps.Keys(newrun.OptionOf)) {
+		o, kind := newrun.OptionOf[name], setup.Kind(spec.Kind)
+		if !slices.Contains(used, o) || kind.Supports(o) && (same || !slices.Contains(newrun.AgentWords, name)) {
 			continue
 		}
 		left, in.Options = append(left, name), in.Options.Without(o)

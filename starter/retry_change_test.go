@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 )
 
 // A run is retried with another agent: the words of the first are not meant for it.
@@ -83,7 +84,7 @@ func TestARetryLeavesOutWhatTheProviderDoesNotTake(t *testing.T) {
 }
 
 func TestARetryKeepsTheLimitOfAnAgentsCalls(t *testing.T) {
-	for from, want := range map[string]time.Duration{"claude": 10 * time.Minute, "codex": 10 * time.Minute, "anthropic:small": agentLimit} {
+	for from, want := range map[string]time.Duration{"claude": 10 * time.Minute, "codex": 10 * time.Minute, "anthropic:small": newrun.AgentLimit} {
 		in := run.Input{Providers: run.Providers{Planner: from, Developer: from, Fixer: from}, Timeouts: run.Limit{Provider: 10 * time.Minute}}
 		f := retryFlags{provider: "claude:opus", given: func(name string) bool { return name == "provider" }}
 		if _, err := f.changeInput(&in); err != nil || in.Timeouts.Provider != want {

@@ -19,6 +19,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 )
@@ -43,7 +45,7 @@ type scheduleFlags struct {
 	cron, zone, overlap    string
 	every, jitter, catchUp time.Duration
 	paused                 bool
-	run                    runFlags
+	run                    newrun.Flags
 }
 
 func scheduleCommand(c *factory.Factory) *cobra.Command {
@@ -71,7 +73,7 @@ settings of the repository and of yours complete them now, not at each fire.`,
 		Args: usage.ArgsBetween(1, 2, "a NAME and the goal as one argument, in quotes"),
 	}
 	flags := cmd.Flags()
-	f.run.registerFlags(flags)
+	f.run.Register(flags)
 	for _, name := range []string{"detach", "id"} {
 		_ = flags.MarkHidden(name)
 	}
@@ -85,7 +87,7 @@ settings of the repository and of yours complete them now, not at each fire.`,
 	cmd.MarkFlagsOneRequired("cron", "every")
 	cmd.MarkFlagsMutuallyExclusive("cron", "every")
 	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
-		f.run.takeGoal(flags, args[1:])
+		f.run.TakeGoal(flags, args[1:])
 		return createSchedule(ctx, c, flags, args[0], &f)
 	})
 	return cmd
@@ -120,10 +122,10 @@ func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSe
 		return err
 	}
 	defer t.Close()
-	if err := checkSandbox(c, plan.Input.Sandbox, false); err != nil {
+	if err := sandboxing.Check(c, plan.Input.Sandbox, false); err != nil {
 		return err
 	}
-	if err := probeProviders(ctx, c, c.ClientOf(t), &plan.Input); err != nil {
+	if err := newrun.Probe(ctx, c, c.ClientOf(t), &plan.Input); err != nil {
 		return err
 	}
 	spec := client.ScheduleSpec{Jitter: f.jitter, TimeZoneName: f.zone}
@@ -148,26 +150,26 @@ func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSe
 
 // schedulePlan returns what each fire starts: the input of a run without an id and a base.
 func schedulePlan(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, name string, f *scheduleFlags) (p schedule.Plan, err error) {
-	if err := readGoalOf(c, &f.run); err != nil {
+	if err := newrun.ReadGoal(c, &f.run); err != nil {
 		return p, err
 	}
-	base := f.run.base
+	base := f.run.Base
 	if base == "" {
 		base = "HEAD"
 	}
-	src, err := workspace.Inspect(ctx, f.run.repo, base)
+	src, err := workspace.Inspect(ctx, f.run.Repo, base)
 	if err != nil {
 		return p, err
 	}
-	if f.run.origins, err = configure(ctx, c, flags, src, base); err != nil {
+	if f.run.Origins, err = newrun.Configure(ctx, c, flags, src, base); err != nil {
 		return p, err
 	}
-	f.run.limitGiven = flags.Changed("timeout")
-	f.run.hurry()
-	in, err := inputFrom(ctx, c, f.run, src)
+	f.run.LimitGiven = flags.Changed("timeout")
+	f.run.Hurry()
+	in, err := newrun.InputFrom(ctx, c, f.run, src)
 	if err != nil {
 		return p, err
 	}
 	in.RunID, in.Repository.Base = "", ""
-	return schedule.Plan{Schedule: name, Input: in, Base: base, Branch: f.run.branch}, nil
+	return schedule.Plan{Schedule: name, Input: in, Base: base, Branch: f.run.Branch}, nil
 }

@@ -23,7 +23,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/background"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -93,7 +96,7 @@ type sessionFlags struct {
 	say      string
 	system   string
 	env      []string
-	options  optionFlags
+	options  newrun.OptionFlags
 	provider string
 }
 
@@ -131,8 +134,8 @@ first message.`,
 	flags.StringVar(&f.deliver, "deliveries", "strict-safe", "what may be delivered by itself: `strict-safe`, for a session that can neither write nor ask nor reach the network, or trusted-all: see starter deliveries")
 	flags.StringVar(&f.system, "system", "", "`text` that joins the agent's system prompt")
 	flags.StringArrayVar(&f.env, "env", nil, "`variable` for the agent: NAME of one of the worker, or NAME=value, which is recorded; repeat it for more")
-	f.options.register(flags)
-	f.options.grants = true
+	f.options.Register(flags)
+	f.options.Grants = true
 	flags.Lookup("mcp").Usage = "`name=command` of an MCP server that the agent starts, in its box, or " + sessionruns.ServerName + ": the tools by which it starts runs here, whose patches you approve; repeat it for more"
 	return cmd
 }
@@ -143,14 +146,14 @@ func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) erro
 		return err
 	}
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
-	if err != nil && startIfAway(ctx, c, err, string(in.Sandbox)) == nil {
+	if err != nil && background.StartIfAway(ctx, c, err, string(in.Sandbox)) == nil {
 		t, err = temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
 	}
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if err := checkSandbox(c, in.Sandbox, false); err != nil {
+	if err := sandboxing.Check(c, in.Sandbox, false); err != nil {
 		return err
 	}
 	if err := readyGrant(ctx, c, c.ClientOf(t), in.Runs); err != nil {
@@ -194,7 +197,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 	if err != nil {
 		return in, err
 	}
-	if in.Setup, err = f.options.read(); err != nil {
+	if in.Setup, err = f.options.Read(); err != nil {
 		return in, err
 	}
 	in.Setup.System, in.Setup.Env = f.system, f.env
@@ -204,7 +207,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
 		return in, usage.Errorf("--tools: %w: want ask, allow or deny", err)
 	}
-	if in.Sandbox, err = chooseSandbox(c, f.sandbox); err != nil {
+	if in.Sandbox, err = sandboxing.Choose(c, f.sandbox); err != nil {
 		return in, err
 	}
 	if in.ID == "" {
@@ -226,7 +229,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 	in.Model, spec.Model = spec.Model, "" // the model can be changed later
 	in.Provider, in.MaxCost = spec.String(), run.Dollars(f.maxCost)
 	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
-	if f.options.granted {
+	if f.options.Granted {
 		if in.Runs, err = newGrant(ctx, c, in, src, spec); err != nil {
 			return in, err
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -32,20 +34,20 @@ func newGrant(ctx context.Context, c *factory.Factory, in session.Input, src wor
 	if _, taken := in.Setup.Servers[sessionruns.ServerName]; taken {
 		return nil, usage.Errorf("--mcp: two servers have the name %s", sessionruns.ServerName)
 	}
-	var f runFlags
+	var f newrun.Flags
 	flags := pflag.NewFlagSet("grant", pflag.ContinueOnError)
-	f.registerFlags(flags)
-	origins, err := configure(ctx, c, flags, src, string(src.Base))
+	f.Register(flags)
+	origins, err := newrun.Configure(ctx, c, flags, src, string(src.Base))
 	if err != nil {
 		return nil, err
 	}
-	f.origins, f.limitGiven, f.detach = origins, flags.Changed("timeout"), true
-	if f.provider == "" && origins["planner"] == run.FromDefault && origins["developer"] == run.FromDefault {
-		f.provider = agent.String()
+	f.Origins, f.LimitGiven, f.Detach = origins, flags.Changed("timeout"), true
+	if f.Provider == "" && origins["planner"] == run.FromDefault && origins["developer"] == run.FromDefault {
+		f.Provider = agent.String()
 	}
-	f.goal, f.id = "what the agent says", string(in.ID) // of the trial
-	template := f.branch
-	made, err := inputFrom(ctx, c, f, src)
+	f.Goal, f.Id = "what the agent says", string(in.ID) // of the trial
+	template := f.Branch
+	made, err := newrun.InputFrom(ctx, c, f, src)
 	if err != nil {
 		return nil, fmt.Errorf("the runs that the session may start: %w", err)
 	}
@@ -59,10 +61,10 @@ func readyGrant(ctx context.Context, c *factory.Factory, client *runs.Client, g 
 	if g == nil {
 		return nil
 	}
-	if err := checkSandbox(c, g.Run.Sandbox, false); err != nil {
+	if err := sandboxing.Check(c, g.Run.Sandbox, false); err != nil {
 		return err
 	}
-	if err := probeProviders(ctx, c, client, &g.Run); err != nil {
+	if err := newrun.Probe(ctx, c, client, &g.Run); err != nil {
 		return err
 	}
 	checks := strings.Join(g.Run.Checks, "; ")

@@ -25,7 +25,7 @@ func grantOf(t *testing.T, environ []string, user, repo string, args ...string) 
 		clitest.Git(t, dir, "add", "-A")
 		clitest.Git(t, dir, "commit", "-q", "-m", "settings")
 	}
-	c, _ := localCLI(t, engine.File{}, false)
+	c, _ := clitest.LocalFactory(t, engine.File{}, false)
 	c.Environ = append(c.Environ, environ...)
 	if user != "" {
 		clitest.Must(t, os.MkdirAll(filepath.Dir(c.SettingsPath()), 0o700))

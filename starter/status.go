@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -125,7 +126,7 @@ func printStatus(c *factory.Factory, st standingOf) {
 	for _, line := range story.Providers(st.Facts.Providers) {
 		row(line[0], "%s", line[1])
 	}
-	if from := settingsFrom(st.Facts.Origins); from != "" {
+	if from := newrun.SettingsFrom(st.Facts.Origins); from != "" {
 		row("settings", "%s", from)
 	}
 	if st.Facts.Sandbox.Off() {

@@ -19,7 +19,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/background"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -75,11 +77,11 @@ The engine is built once.`,
 	cmd.RunE = c.Handle(func(ctx context.Context, _ []string) error {
 		switch {
 		case f.unit:
-			text, err := unitText(c)
+			text, err := background.Unit(c)
 			c.Printf("%s", text)
 			return err
 		case f.background:
-			return upInBackground(ctx, c)
+			return background.Up(ctx, c)
 		}
 		f.portChosen, f.uiPortChosen = flags.Changed("port"), flags.Changed("ui-port")
 		if !f.forDemo {
@@ -94,7 +96,7 @@ The engine is built once.`,
 	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the HTTP API; 0 takes a free one, and so does the default where it is taken")
 	flags.BoolVar(&f.forDemo, forDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
 	_ = flags.MarkHidden(forDemoFlag)
-	flags.BoolVar(&f.background, backgroundFlag, false, "return when all is ready; engine and worker go on until starter stop")
+	flags.BoolVar(&f.background, background.Flag, false, "return when all is ready; engine and worker go on until starter stop")
 	flags.BoolVar(&f.unit, "unit", false, "print a user unit for systemd with these flags, and start nothing")
 	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
 	ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
@@ -136,7 +138,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 		defer stop()
 	}
 	var err error
-	if f.worker.Sandbox, err = chooseSandbox(c, string(f.worker.Sandbox)); err != nil {
+	if f.worker.Sandbox, err = sandboxing.Choose(c, string(f.worker.Sandbox)); err != nil {
 		return err
 	}
 	h, err := startLocalHost(ctx, c, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Open: f.open}, f.worker)

@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"errors"
@@ -21,9 +21,9 @@ import (
 // TestEverySettingIsAFlag holds that a key of the files is the name of a flag that the manual has, and that a
 // new flag is either a setting or named as none.
 func TestEverySettingIsAFlag(t *testing.T) {
-	var f runFlags
+	var f Flags
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	f.registerFlags(flags)
+	f.Register(flags)
 	manual, err := os.ReadFile("../docs/configuration.md")
 	clitest.Must(t, err)
 	for _, name := range settings.Names() {
@@ -42,13 +42,13 @@ func TestEverySettingIsAFlag(t *testing.T) {
 }
 
 // configured is a run of a repository and a user with these files, and what was said.
-func configured(t *testing.T, user, repo string, args ...string) (run.Input, runFlags, string) {
+func configured(t *testing.T, user, repo string, args ...string) (run.Input, Flags, string) {
 	t.Helper()
 	return configuredBy(t, false, user, repo, args...)
 }
 
 // configuredBy is configured for a run that an agent starts, or a person.
-func configuredBy(t *testing.T, agent bool, user, repo string, args ...string) (run.Input, runFlags, string) {
+func configuredBy(t *testing.T, agent bool, user, repo string, args ...string) (run.Input, Flags, string) {
 	t.Helper()
 	dir := clitest.Repository(t)
 	if repo != "" {
@@ -56,23 +56,23 @@ func configuredBy(t *testing.T, agent bool, user, repo string, args ...string) (
 		clitest.Git(t, dir, "add", "-A")
 		clitest.Git(t, dir, "commit", "-q", "-m", "settings")
 	}
-	c, said := localCLI(t, engine.File{}, false)
+	c, said := clitest.LocalFactory(t, engine.File{}, false)
 	c.ByAgent = agent
 	path := c.SettingsPath()
 	if user != "" {
 		clitest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		clitest.Write(t, path, strings.ReplaceAll(user, "$REPO", dir))
 	}
-	f := runFlags{}
+	f := Flags{}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	f.registerFlags(flags)
+	f.Register(flags)
 	clitest.Must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it"}, args...)))
-	f.goalGiven = true
-	src, err := workspace.Inspect(t.Context(), f.repo, f.base)
+	f.GoalGiven = true
+	src, err := workspace.Inspect(t.Context(), f.Repo, f.Base)
 	clitest.Must(t, err)
-	f.origins, err = configure(t.Context(), c, flags, src, f.base)
+	f.Origins, err = Configure(t.Context(), c, flags, src, f.Base)
 	clitest.Must(t, err)
-	in, err := inputFrom(t.Context(), c, f, src)
+	in, err := InputFrom(t.Context(), c, f, src)
 	clitest.Must(t, err)
 	return in, f, said.String()
 }
@@ -236,16 +236,16 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := clitest.Repository(t)
-			c, _ := localCLI(t, engine.File{}, false)
-			var f runFlags
+			c, _ := clitest.LocalFactory(t, engine.File{}, false)
+			var f Flags
 			flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-			f.registerFlags(flags)
+			f.Register(flags)
 			for i := range tt.args {
 				tt.args[i] = strings.ReplaceAll(tt.args[i], "REPO", dir)
 			}
 			clitest.Must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it", "--provider", "claude", "--check", "true"}, tt.args...)))
-			f.goalGiven = true
-			_, err := runInput(t.Context(), c, f)
+			f.GoalGiven = true
+			_, err := Input(t.Context(), c, f)
 			var usage *usage.Error
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%v, want %q", err, tt.says)

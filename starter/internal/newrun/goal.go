@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"cmp"
@@ -18,40 +18,40 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-// takeGoal notes where the goal is: in the argument, the flag or a file.
-func (f *runFlags) takeGoal(flags *pflag.FlagSet, args []string) {
-	f.goalGiven, f.file = flags.Changed("goal"), flags.Changed("goal-file")
+// TakeGoal notes where the goal is: in the argument, the flag or a file.
+func (f *Flags) TakeGoal(flags *pflag.FlagSet, args []string) {
+	f.GoalGiven, f.file = flags.Changed("goal"), flags.Changed("goal-file")
 	if len(args) == 1 {
-		f.file = f.file || f.goalGiven // two goals, which goalText refuses
-		f.goal, f.goalGiven = args[0], true
+		f.file = f.file || f.GoalGiven // two goals, which goalText refuses
+		f.Goal, f.GoalGiven = args[0], true
 	}
 }
 
-// draftsGoal reports whether the goal is still to be written, in the editor.
-func draftsGoal(c *factory.Factory, f runFlags) bool {
-	return !f.goalGiven && !f.file && c.Interactive && !c.JSON
+// DraftsGoal reports whether the goal is still to be written, in the editor.
+func DraftsGoal(c *factory.Factory, f Flags) bool {
+	return !f.GoalGiven && !f.file && c.Interactive && !c.JSON
 }
 
-// readGoalOf replaces the goal of the flags by its text, which may be in a file.
-func readGoalOf(c *factory.Factory, f *runFlags) error {
+// ReadGoal replaces the goal of the flags by its text, which may be in a file.
+func ReadGoal(c *factory.Factory, f *Flags) error {
 	text, err := goalText(c, *f)
-	f.goal, f.goalGiven, f.file = text, true, false
+	f.Goal, f.GoalGiven, f.file = text, true, false
 	return err
 }
 
 // goalText returns the text of the goal: the argument, the flag or the file.
-func goalText(c *factory.Factory, f runFlags) (string, error) {
+func goalText(c *factory.Factory, f Flags) (string, error) {
 	switch {
-	case f.goalGiven && f.file:
+	case f.GoalGiven && f.file:
 		return "", usage.Errorf("give one goal: as an argument, with --goal, or with --goal-file")
 	case f.file:
-		return readGoal(c, f.goalFile)
-	case !f.goalGiven:
+		return readGoalFile(c, f.goalFile)
+	case !f.GoalGiven:
 		return "", usage.Errorf("no goal: say what the run shall reach, as in `starter run 'make the tests pass'`, or give --goal-file FILE")
-	case strings.TrimSpace(f.goal) == "":
+	case strings.TrimSpace(f.Goal) == "":
 		return "", usage.Errorf("the goal is empty: say what the run shall reach")
 	}
-	return plainGoal("the goal", f.goal)
+	return plainGoal("the goal", f.Goal)
 }
 
 // plainGoal returns a goal without a byte order mark and carriage returns. It refuses bytes that are no text.
@@ -65,7 +65,7 @@ func plainGoal(what, text string) (string, error) {
 	return strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r", ""), nil
 }
 
-func readGoal(c *factory.Factory, name string) (string, error) {
+func readGoalFile(c *factory.Factory, name string) (string, error) {
 	in := c.In
 	if name != "-" {
 		file, err := os.Open(name)
@@ -97,9 +97,9 @@ var goalHelp = []string{
 	goalMark + " Without a word no run is started.",
 }
 
-// draftGoal lets the person write the goal of the flags in the editor. The file stays, with the goal alone, until the
+// DraftGoal lets the person write the goal of the flags in the editor. The file stays, with the goal alone, until the
 // caller removes it; without a goal there is none.
-func draftGoal(c *factory.Factory, f *runFlags) (*draft.Draft, error) {
+func DraftGoal(c *factory.Factory, f *Flags) (*draft.Draft, error) {
 	file, err := draft.New(c, "ratchet-*.goal.md", "\n\n"+strings.Join(goalHelp, "\n")+"\n", "or give the goal as an argument")
 	if err != nil {
 		return nil, err
@@ -111,10 +111,10 @@ func draftGoal(c *factory.Factory, f *runFlags) (*draft.Draft, error) {
 		return nil, cmp.Or(err, usage.Errorf("the goal is empty: no run was started"))
 	}
 	if err = cmp.Or(err, file.Write(goal)); err != nil {
-		tellKeptGoal(c, file)
+		TellKeptGoal(c, file)
 		return nil, err
 	}
-	f.goal, f.goalGiven = goal, true
+	f.Goal, f.GoalGiven = goal, true
 	return file, nil
 }
 
@@ -132,7 +132,7 @@ func withoutHelp(text string) string {
 	return ""
 }
 
-// tellKeptGoal names the file of a goal with which no run was started.
-func tellKeptGoal(c *factory.Factory, file *draft.Draft) {
+// TellKeptGoal names the file of a goal with which no run was started.
+func TellKeptGoal(c *factory.Factory, file *draft.Draft) {
 	fmt.Fprintf(c.Err, "starter: your goal is kept in %s: give it with --goal-file %s\n", display.Line(file.Path()), display.Line(shellquote.Join(file.Path())))
 }

@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"cmp"
@@ -16,24 +16,24 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
-// agentWords are the settings whose values are words of one agent.
-var agentWords = []string{"mode", "allow-tool", "deny-tool"}
+// AgentWords are the settings whose values are words of one agent.
+var AgentWords = []string{"mode", "allow-tool", "deny-tool"}
 
-// fillWords sets the flags of agentWords that are not set. The words of a source are for the agents of a run by this
+// fillWords sets the flags of AgentWords that are not set. The words of a source are for the agents of a run by this
 // source and the later ones alone. It leaves them out, and says so, if none of those develops or fixes in this run. A
 // run that an agent starts keeps what lets less happen: the agent names the provider, and lifts no denial by that.
 func fillWords(c *factory.Factory, flags *pflag.FlagSet, origins map[string]run.Origin, sources []source) error {
 	agents := agentsOf(flags)
 	for i, s := range sources {
-		var f runFlags
+		var f Flags
 		alone := pflag.NewFlagSet("alone", pflag.ContinueOnError)
-		f.registerFlags(alone)
+		f.Register(alone)
 		if _, err := fillFlags(alone, sources[i:]...); err != nil {
 			return err
 		}
 		meant := agentsOf(alone)
 		var left []string
-		for _, name := range agentWords {
+		for _, name := range AgentWords {
 			if _, ok := s.values[name]; !ok || origins[name] != run.FromDefault {
 				continue
 			}
@@ -47,7 +47,7 @@ func fillWords(c *factory.Factory, flags *pflag.FlagSet, origins map[string]run.
 		}
 		if len(left) > 0 {
 			fmt.Fprintf(c.Err, "starter: left out of %s: %s, for %s, which neither develops nor fixes in this run\n",
-				placeOf[s.origin], strings.Join(left, ", "), namesOf(meant))
+				PlaceOf[s.origin], strings.Join(left, ", "), namesOf(meant))
 		}
 	}
 	return nil
@@ -61,11 +61,11 @@ func agentsOf(flags *pflag.FlagSet) []catalog.Spec {
 	if len(texts) == 0 {
 		texts = []string{provider}
 	}
-	return parseSpecs(append(slices.Clone(texts), cmp.Or(fixer, provider)))
+	return ParseSpecs(append(slices.Clone(texts), cmp.Or(fixer, provider)))
 }
 
-// parseSpecs returns the specs of the texts that name one. A fault of another is told where the run's providers are read.
-func parseSpecs(texts []string) (specs []catalog.Spec) {
+// ParseSpecs returns the specs of the texts that name one. A fault of another is told where the run's providers are read.
+func ParseSpecs(texts []string) (specs []catalog.Spec) {
 	for _, text := range texts {
 		if spec, err := catalog.Parse(text); err == nil {
 			specs = append(specs, spec)
@@ -80,8 +80,8 @@ func shareAgent(meant, agents []catalog.Spec) bool {
 	return len(meant) == 0 || slices.ContainsFunc(agents, func(a catalog.Spec) bool { return slices.ContainsFunc(meant, a.SameAgent) })
 }
 
-// optionOf holds the option of each setting that chooses one.
-var optionOf = map[string]setup.Option{
+// OptionOf holds the option of each setting that chooses one.
+var OptionOf = map[string]setup.Option{
 	"mode": setup.ModeOption, "allow-tool": setup.ToolsOption, "deny-tool": setup.NoToolsOption, "mcp": setup.ServersOption,
 	"add-dir": setup.DirsOption, "max-output": setup.OutputOption, "temperature": setup.TemperatureOption,
 }
@@ -95,7 +95,7 @@ func checkWords(in run.Input) error {
 			return err
 		}
 		for _, name := range wordsOfFiles(in) {
-			if o := optionOf[name]; slices.Contains(given[text].Used(), o) && !setup.Kind(spec.Kind).Supports(o) {
+			if o := OptionOf[name]; slices.Contains(given[text].Used(), o) && !setup.Kind(spec.Kind).Supports(o) {
 				return fmt.Errorf("provider %s takes no %s: %s", display.OneLine(text, 60), name, wordsHint(in))
 			}
 		}
@@ -103,9 +103,9 @@ func checkWords(in run.Input) error {
 	return nil
 }
 
-// wordsOfFiles returns the settings of agentWords that files of settings have chosen.
+// wordsOfFiles returns the settings of AgentWords that files of settings have chosen.
 func wordsOfFiles(in run.Input) (names []string) {
-	for _, name := range agentWords {
+	for _, name := range AgentWords {
 		if o := in.Origins[name]; o == run.FromUser || o == run.FromRepository {
 			names = append(names, name)
 		}
@@ -118,7 +118,7 @@ func wordsOfFiles(in run.Input) (names []string) {
 func wordsHint(in run.Input) string {
 	var parts []string
 	for _, name := range wordsOfFiles(in) {
-		parts = append(parts, fmt.Sprintf("%s (%s)", name, placeOf[in.Origins[name]]))
+		parts = append(parts, fmt.Sprintf("%s (%s)", name, PlaceOf[in.Origins[name]]))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -1,18 +1,14 @@
-package main
+package sandboxing
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"errors"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
-	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 func TestARunThatTheWorkerWouldRefuseIsNotStarted(t *testing.T) {
@@ -31,7 +27,7 @@ func TestARunThatTheWorkerWouldRefuseIsNotStarted(t *testing.T) {
 		{"the worker alone says off", run.SandboxRequired, engine.File{Sandbox: "off"}, "start `starter up --sandbox required`"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := sandboxFits(tt.run, tt.local, "starter up", "starter run --sandbox off")
+			err := Fits(tt.run, tt.local, "starter up", "starter run --sandbox off")
 			if (err == nil) != (tt.says == "") {
 				t.Fatal(err)
 			}
@@ -40,21 +36,6 @@ func TestARunThatTheWorkerWouldRefuseIsNotStarted(t *testing.T) {
 			}
 		})
 	}
-}
-
-// localCLI is a command line beside an engine of this user.
-func localCLI(t *testing.T, f engine.File, interactive bool) (*factory.Factory, *bytes.Buffer) {
-	t.Helper()
-	home, runsDir := t.TempDir(), t.TempDir()
-	f.Address, f.API = "127.0.0.1:1", "https://127.0.0.1:1"
-	_, err := engine.MakeKey(runsDir)
-	if err := errors.Join(err, engine.WriteFile(runsDir, f)); err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	c := newFactory(console.Console{Err: &said, Out: &said, Environ: []string{"HOME=" + home}, Interactive: interactive})
-	c.RunsDir = runsDir
-	return c, &said
 }
 
 func TestOffIsRememberedOnlyForAPersonWithoutABox(t *testing.T) {
@@ -74,13 +55,13 @@ func TestOffIsRememberedOnlyForAPersonWithoutABox(t *testing.T) {
 		{"a person says required", without, run.SandboxRequired, true, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, said := localCLI(t, tt.local, tt.interactive)
-			_ = checkSandbox(c, tt.policy, tt.flag)
+			c, said := clitest.LocalFactory(t, tt.local, tt.interactive)
+			_ = Check(c, tt.policy, tt.flag)
 			info, err := os.Stat(filepath.Join(c.Getenv("HOME"), ".config", "ratchet", "config.toml"))
 			if (err == nil) != tt.remembered || err == nil && info.Mode().Perm() != 0o600 {
 				t.Errorf("remembered: %v; said %q", err, said)
 			}
-			policy, err := chooseSandbox(c, "")
+			policy, err := Choose(c, "")
 			if err != nil || policy.Off() != tt.remembered {
 				t.Errorf("the next run is %q, %v", policy, err)
 			}
@@ -89,20 +70,20 @@ func TestOffIsRememberedOnlyForAPersonWithoutABox(t *testing.T) {
 }
 
 func TestAFlagOverridesTheSettings(t *testing.T) {
-	c, said := localCLI(t, engine.File{Sandbox: "required"}, false)
+	c, said := clitest.LocalFactory(t, engine.File{Sandbox: "required"}, false)
 	path := c.SettingsPath()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	clitest.Write(t, path, "sandbox = \"off\"\n")
-	if p, err := chooseSandbox(c, "required"); err != nil || p.Off() {
+	if p, err := Choose(c, "required"); err != nil || p.Off() {
 		t.Errorf("%q, %v", p, err)
 	}
-	if p, err := chooseSandbox(c, ""); err != nil || !p.Off() || !strings.Contains(said.String(), path) {
+	if p, err := Choose(c, ""); err != nil || !p.Off() || !strings.Contains(said.String(), path) {
 		t.Errorf("%q, %v, said %q", p, err, said)
 	}
 	clitest.Write(t, path, "sandbox = off\n")
-	if _, err := chooseSandbox(c, ""); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := Choose(c, ""); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("of a broken file: %v", err)
 	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package sandboxing chooses the sandbox of a command, and refuses a run that the worker here would not execute.
+package sandboxing
 
 import (
 	"errors"
@@ -12,9 +13,9 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-// chooseSandbox returns the policy that a flag names, else the one that the user has decided on, else
+// Choose returns the policy that a flag names, else the one that the user has decided on, else
 // run.SandboxRequired. It tells of a decision for off.
-func chooseSandbox(c *factory.Factory, flag string) (policy run.Sandbox, err error) {
+func Choose(c *factory.Factory, flag string) (policy run.Sandbox, err error) {
 	if flag != "" {
 		if err := policy.UnmarshalText([]byte(flag)); err != nil {
 			return "", usage.Errorf("--sandbox: %w: want required or off", err)
@@ -31,9 +32,9 @@ func chooseSandbox(c *factory.Factory, flag string) (policy run.Sandbox, err err
 	return s.Sandbox().WithDefault(), nil
 }
 
-// checkSandbox refuses a run that the worker beside the local engine would not execute, before anything
+// Check refuses a run that the worker beside the local engine would not execute, before anything
 // is paid for it. A person's first --sandbox off on a machine without a box is remembered.
-func checkSandbox(c *factory.Factory, want run.Sandbox, flag bool) error {
+func Check(c *factory.Factory, want run.Sandbox, flag bool) error {
 	local, ok := localEngine(c)
 	if !ok {
 		return nil
@@ -44,12 +45,12 @@ func checkSandbox(c *factory.Factory, want run.Sandbox, flag bool) error {
 		}
 		fmt.Fprintf(c.Err, "starter: remembered in %s\n", c.SettingsPath())
 	}
-	return sandboxFits(want, local, c.Hint("up"), c.Hint("run --sandbox off"))
+	return Fits(want, local, c.Hint("up"), c.Hint("run --sandbox off"))
 }
 
-// sandboxFits returns nil if the worker of the engine takes runs with the policy. Up and off are the
+// Fits returns nil if the worker of the engine takes runs with the policy. Up and off are the
 // commands that start a worker, and a run without the box.
-func sandboxFits(want run.Sandbox, local engine.File, up, off string) error {
+func Fits(want run.Sandbox, local engine.File, up, off string) error {
 	worker := run.Sandbox(local.Sandbox)
 	switch {
 	case want.Off() && !worker.Off():

@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"context"
@@ -18,14 +18,14 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-// placeOf names the place of a value for people.
-var placeOf = map[run.Origin]string{
+// PlaceOf names the place of a value for people.
+var PlaceOf = map[run.Origin]string{
 	run.FromFlag: "a flag", run.FromUser: "your own settings", run.FromRepository: settings.RepositoryFile,
 	run.FromDetection: "the repository's files", run.FromDefault: "default",
 }
 
-// settingsFrom says which settings of a run came from files, in one line.
-func settingsFrom(origins map[string]run.Origin) string {
+// SettingsFrom says which settings of a run came from files, in one line.
+func SettingsFrom(origins map[string]run.Origin) string {
 	var parts []string
 	for _, origin := range []run.Origin{run.FromUser, run.FromRepository} {
 		var names []string
@@ -35,7 +35,7 @@ func settingsFrom(origins map[string]run.Origin) string {
 			}
 		}
 		if len(names) > 0 {
-			parts = append(parts, strings.Join(names, ", ")+" from "+placeOf[origin])
+			parts = append(parts, strings.Join(names, ", ")+" from "+PlaceOf[origin])
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -47,10 +47,10 @@ type source struct {
 	values settings.Values
 }
 
-// configure gives the flags that the command line does not name the values of the user's file, and then
+// Configure gives the flags that the command line does not name the values of the user's file, and then
 // the values of the file in the repository's last commit. It returns who chose what, and shows what the user's
 // file loosens.
-func configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, src workspace.Source, base string) (map[string]run.Origin, error) {
+func Configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, src workspace.Source, base string) (map[string]run.Origin, error) {
 	user, err := settings.Read(c.SettingsPath())
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func tellLoosened(c *factory.Factory, name string, v settings.Value) {
 var byProvider = []string{"planner", "developer", "fixer", "attempts"}
 
 // fillFlags sets the flags that are not set by the sources, of which the first has the last word. It leaves
-// agentWords to fillWords. A provider for all roles stands above the settings of byProvider in all later sources.
+// AgentWords to fillWords. A provider for all roles stands above the settings of byProvider in all later sources.
 func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, error) {
 	origins := map[string]run.Origin{}
 	for _, name := range settings.Names() {
@@ -112,7 +112,7 @@ func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, 
 	for _, s := range sources {
 		overridden := origins["provider"] != run.FromDefault
 		for _, name := range settings.Names() {
-			if slices.Contains(agentWords, name) || overridden && slices.Contains(byProvider, name) {
+			if slices.Contains(AgentWords, name) || overridden && slices.Contains(byProvider, name) {
 				continue
 			}
 			if err := s.fill(flags, origins, name); err != nil {

@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"context"
@@ -56,9 +56,9 @@ func validateHere(p run.Providers) error {
 	return nil
 }
 
-// missingHere looks for the providers in this process's environment, after err has kept a worker from being asked. Where
+// MissingHere looks for the providers in this process's environment, after err has kept a worker from being asked. Where
 // engine or worker were only too slow to answer it finds nothing missing: the worker may have what this process lacks.
-func missingHere(err error, p run.Providers) error {
+func MissingHere(err error, p run.Providers) error {
 	engine, ok := errors.AsType[*temporalclient.Unreachable](err)
 	if ok && !engine.Silent() || errors.Is(err, runs.ErrNoWorker) {
 		return validateHere(p)
@@ -66,10 +66,10 @@ func missingHere(err error, p run.Providers) error {
 	return nil
 }
 
-// probeProviders asks the worker whether the providers can work there, before the run is started and
+// Probe asks the worker whether the providers can work there, before the run is started and
 // anybody is paid. If there is no worker, it looks in this environment. It says when none answers: the run itself
 // asks later about a provider that is missing.
-func probeProviders(ctx context.Context, c *factory.Factory, client *runs.Client, in *run.Input) error {
+func Probe(ctx context.Context, c *factory.Factory, client *runs.Client, in *run.Input) error {
 	in.Notify = channelsHere(c)
 	if err := checkWords(*in); err != nil {
 		return err
@@ -92,7 +92,7 @@ func probeProviders(ctx context.Context, c *factory.Factory, client *runs.Client
 		return err
 	}
 	if err != nil {
-		if missing := missingHere(err, p); missing != nil {
+		if missing := MissingHere(err, p); missing != nil {
 			return missing
 		}
 		fmt.Fprintf(c.Err, "starter: no worker says whether it has %s (%s): the run asks if one is missing\n", strings.Join(specs, ", "), display.Line(err.Error()))

@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func TestWhatIsMissingHereIsToldWithoutAWorkerAlone(t *testing.T) {
 		"the worker does not answer":  {fmt.Errorf("ask the worker: %w", context.DeadlineExceeded), false},
 		"a configuration is not read": {errors.New("read the temporal client configuration"), false},
 	} {
-		if got := missingHere(tt.err, run.Providers{Planner: spec, Dir: t.TempDir()}); (got != nil) != tt.told {
+		if got := MissingHere(tt.err, run.Providers{Planner: spec, Dir: t.TempDir()}); (got != nil) != tt.told {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

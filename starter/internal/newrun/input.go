@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"context"
@@ -25,27 +25,27 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-// runInput returns the input of a run by its flags alone, or an error that tells their faults. It starts
+// Input returns the input of a run by its flags alone, or an error that tells their faults. It starts
 // nothing.
-func runInput(ctx context.Context, c *factory.Factory, f runFlags) (run.Input, error) {
-	if err := readGoalOf(c, &f); err != nil {
+func Input(ctx context.Context, c *factory.Factory, f Flags) (run.Input, error) {
+	if err := ReadGoal(c, &f); err != nil {
 		return run.Input{}, err
 	}
-	src, err := workspace.Inspect(ctx, f.repo, f.base)
+	src, err := workspace.Inspect(ctx, f.Repo, f.Base)
 	if err != nil {
 		return run.Input{}, err
 	}
-	return inputFrom(ctx, c, f, src)
+	return InputFrom(ctx, c, f, src)
 }
 
-// inputFrom returns the input of a run that starts from the source. The goal of the flags is its text.
-func inputFrom(ctx context.Context, c *factory.Factory, f runFlags, src workspace.Source) (run.Input, error) {
+// InputFrom returns the input of a run that starts from the source. The goal of the flags is its text.
+func InputFrom(ctx context.Context, c *factory.Factory, f Flags, src workspace.Source) (run.Input, error) {
 	in := run.Input{
-		RunID: run.ID(f.id), Goal: f.goal, CheckEnv: f.env, NoBaseline: f.noBaseline, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
+		RunID: run.ID(f.Id), Goal: f.Goal, CheckEnv: f.Env, NoBaseline: f.noBaseline, CheckNetwork: f.checkNetwork, MaxFix: &f.MaxFix, Timeouts: f.Limits, Patches: f.patches,
 		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
-		Repository: run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}, Origins: f.origins, Tell: f.tell,
+		Repository: run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}, Origins: f.Origins, Tell: f.tell,
 	}
-	if f.id == "" {
+	if f.Id == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
 			return in, fmt.Errorf("make a run id: %w", err)
@@ -56,10 +56,10 @@ func inputFrom(ctx context.Context, c *factory.Factory, f runFlags, src workspac
 		return in, err
 	}
 	var err error
-	if err = f.readWords(&in); err != nil {
+	if err = f.ReadWords(&in); err != nil {
 		return in, err
 	}
-	if in.Options, err = f.options.read(); err != nil {
+	if in.Options, err = f.options.Read(); err != nil {
 		return in, err
 	}
 	if err := chooseProviders(c, f, &in); err != nil {
@@ -80,26 +80,26 @@ func inputFrom(ctx context.Context, c *factory.Factory, f runFlags, src workspac
 	return in, nil
 }
 
-// readWords reads the flags that hold words of a closed set.
-func (f runFlags) readWords(in *run.Input) error {
-	if err := in.Policy.UnmarshalText([]byte(f.policy)); err != nil {
+// ReadWords reads the flags that hold words of a closed set.
+func (f Flags) ReadWords(in *run.Input) error {
+	if err := in.Policy.UnmarshalText([]byte(f.Policy)); err != nil {
 		return usage.Errorf("--approve: %w: want always, risky or never", err)
 	}
-	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
+	if err := in.Tools.UnmarshalText([]byte(f.Tools)); err != nil {
 		return usage.Errorf("--tools: %w: want ask, allow or deny", err)
 	}
-	if f.sandbox == "" {
-		f.sandbox = string(run.SandboxRequired)
+	if f.Sandbox == "" {
+		f.Sandbox = string(run.SandboxRequired)
 	}
-	if err := in.Sandbox.UnmarshalText([]byte(f.sandbox)); err != nil {
+	if err := in.Sandbox.UnmarshalText([]byte(f.Sandbox)); err != nil {
 		return usage.Errorf("--sandbox: %w: want required or off", err)
 	}
 	return nil
 }
 
 // chooseProviders finds the providers that the flags name.
-func chooseProviders(c *factory.Factory, f runFlags, in *run.Input) error {
-	specs, rivals, err := f.providerSpecs()
+func chooseProviders(c *factory.Factory, f Flags, in *run.Input) error {
+	specs, rivals, err := f.ProviderSpecs()
 	if err != nil {
 		return err
 	}
@@ -107,24 +107,24 @@ func chooseProviders(c *factory.Factory, f runFlags, in *run.Input) error {
 	if i := slices.IndexFunc(all, catalog.Spec.Relative); c.ByAgent && i >= 0 { // the working directory is the agent's choice
 		return usage.Errorf("provider %s: a run that an agent starts takes it by its absolute path alone: write that into the settings", all[i])
 	}
-	if in.Providers, err = checkProviders(specs, rivals); err != nil {
+	if in.Providers, err = CheckProviders(specs, rivals); err != nil {
 		return err
 	}
 	warnOfCosts(c, f, all)
-	if !f.limitGiven && slices.ContainsFunc(all, catalog.Spec.Agent) {
-		in.Timeouts.Provider = agentLimit
+	if !f.LimitGiven && slices.ContainsFunc(all, catalog.Spec.Agent) {
+		in.Timeouts.Provider = AgentLimit
 	}
 	return nil
 }
 
-// nameResults tries the template of the branch, and sets the template of the commits. beginRun makes the branch of a
+// nameResults tries the template of the branch, and sets the template of the commits. Begin makes the branch of a
 // run that has its number. A branch without a number that exists, or that a branch of the user's excludes, is
 // refused at once.
-func (f runFlags) nameResults(ctx context.Context, in *run.Input) error {
+func (f Flags) nameResults(ctx context.Context, in *run.Input) error {
 	branch := ""
-	if f.branch != "" {
+	if f.Branch != "" {
 		var err error
-		if branch, err = run.ExpandBranch(f.branch, in.RunID, run.NewName("x", run.MaxNumber), in.Goal); err != nil {
+		if branch, err = run.ExpandBranch(f.Branch, in.RunID, run.NewName("x", run.MaxNumber), in.Goal); err != nil {
 			return usage.Errorf("--branch: %w", err)
 		}
 	}
@@ -133,15 +133,15 @@ func (f runFlags) nameResults(ctx context.Context, in *run.Input) error {
 			return usage.Errorf("--commit-message: %w", err)
 		}
 	}
-	if branch == "" || strings.Contains(f.branch, "{number}") {
+	if branch == "" || strings.Contains(f.Branch, "{number}") {
 		return nil
 	}
 	in.Naming.Branch = branch
-	return explainTaken(workspace.CheckFree(ctx, in.Repository.Path, branch), f.branch)
+	return explainTaken(workspace.CheckFree(ctx, in.Repository.Path, branch), f.Branch)
 }
 
 // warnOfCosts names the providers that a budget of money does not bound.
-func warnOfCosts(c *factory.Factory, f runFlags, specs []catalog.Spec) {
+func warnOfCosts(c *factory.Factory, f Flags, specs []catalog.Spec) {
 	if f.maxCost == 0 {
 		return
 	}
@@ -160,11 +160,11 @@ func warnOfCosts(c *factory.Factory, f runFlags, specs []catalog.Spec) {
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // validate refuses flags that are wrong by themselves.
-func (f runFlags) validate(in run.Input) error {
+func (f Flags) validate(in run.Input) error {
 	if err := in.RunID.Validate(); err != nil {
 		return usage.Errorf("--id: %w", err)
 	}
-	for _, name := range f.env {
+	for _, name := range f.Env {
 		if !variable.MatchString(name) {
 			return usage.Errorf("--env %q: give the name of a variable alone; the value is the worker's", name)
 		}
@@ -176,9 +176,9 @@ func (f runFlags) validate(in run.Input) error {
 	}
 	negative := map[string]bool{
 		"--max-patch-files": f.patches.Files < 0, "--max-patch-bytes": f.patches.Bytes < 0,
-		"--max-fix": f.maxFix < 0, "--max-tokens": f.maxTokens < 0, "--max-cost": !(f.maxCost >= 0),
-		"--timeout": f.limits.Provider < 0, "--check-timeout": f.limits.Check < 0,
-		"--approval-timeout": f.limits.Approval < 0, "--answer-timeout": f.limits.Answer < 0,
+		"--max-fix": f.MaxFix < 0, "--max-tokens": f.maxTokens < 0, "--max-cost": !(f.maxCost >= 0),
+		"--timeout": f.Limits.Provider < 0, "--check-timeout": f.Limits.Check < 0,
+		"--approval-timeout": f.Limits.Approval < 0, "--answer-timeout": f.Limits.Answer < 0,
 	}
 	for _, name := range slices.Sorted(maps.Keys(negative)) {
 		if negative[name] {
@@ -188,9 +188,9 @@ func (f runFlags) validate(in run.Input) error {
 	return nil
 }
 
-// providerSpecs returns the specs of all roles, and of the developers besides the first. The
+// ProviderSpecs returns the specs of all roles, and of the developers besides the first. The
 // evaluator has a spec only when the flags name one.
-func (f runFlags) providerSpecs() (specs map[run.Role]catalog.Spec, rivals []catalog.Spec, err error) {
+func (f Flags) ProviderSpecs() (specs map[run.Role]catalog.Spec, rivals []catalog.Spec, err error) {
 	if len(f.developers) > 0 {
 		f.roles.Developer = f.developers[0]
 		for _, text := range f.developers[1:] {
@@ -205,7 +205,7 @@ func (f runFlags) providerSpecs() (specs map[run.Role]catalog.Spec, rivals []cat
 	for _, role := range run.Roles {
 		text := f.roles.For(role)
 		if text == "" && role != run.Evaluator {
-			text = f.provider
+			text = f.Provider
 		}
 		if text == "" && role == run.Fixer {
 			text = f.roles.Developer
@@ -228,10 +228,10 @@ func (f runFlags) providerSpecs() (specs map[run.Role]catalog.Spec, rivals []cat
 	return specs, rivals, nil
 }
 
-// checkProviders finds the programs and directories of the providers that are named by a path. It starts
+// CheckProviders finds the programs and directories of the providers that are named by a path. It starts
 // from the working directory, as the worker will. What the worker's environment decides is the worker's to
-// say: see probeProviders.
-func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run.Providers, error) {
+// say: see Probe.
+func CheckProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run.Providers, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return run.Providers{}, err
@@ -262,18 +262,18 @@ func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 
 // chosenChecks returns the checks of the flags, or those that the repository offers. It prints the
 // checks that it chose.
-func chosenChecks(c *factory.Factory, f runFlags, dir string) ([]string, error) {
+func chosenChecks(c *factory.Factory, f Flags, dir string) ([]string, error) {
 	var say io.Writer = c.Stdout
-	if f.detach || c.JSON {
+	if f.Detach || c.JSON {
 		say = c.Err
 	}
-	if len(f.checks) > 0 {
-		if f.origins["check"] != run.FromFlag {
-			for _, command := range f.checks {
-				fmt.Fprintln(say, c.Style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", command, placeOf[f.origins["check"]]))))
+	if len(f.Checks) > 0 {
+		if f.Origins["check"] != run.FromFlag {
+			for _, command := range f.Checks {
+				fmt.Fprintln(say, c.Style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", command, PlaceOf[f.Origins["check"]]))))
 			}
 		}
-		return f.checks, nil
+		return f.Checks, nil
 	}
 	found, ok := check.Detect(os.DirFS(dir))
 	for _, note := range found.Notes {
@@ -285,8 +285,8 @@ func chosenChecks(c *factory.Factory, f runFlags, dir string) ([]string, error) 
 	if !ok && f.roles.Evaluator == "" {
 		return nil, errors.New("nothing would judge the result: no check was found in the repository, and who writes the patch does not judge it; name a command with --check CMD, or a provider with --evaluator SPEC")
 	}
-	if ok && f.origins != nil {
-		f.origins["check"] = run.FromDetection
+	if ok && f.Origins != nil {
+		f.Origins["check"] = run.FromDetection
 	}
 	return found.CommandList(), nil
 }

@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"os"
@@ -11,8 +11,8 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-// optionFlags are the flags that give options to agents and models.
-type optionFlags struct {
+// OptionFlags are the flags that give options to agents and models.
+type OptionFlags struct {
 	mode        string
 	servers     []string
 	dirs        []string
@@ -20,11 +20,11 @@ type optionFlags struct {
 	maxOutput   int
 	temperature float64
 	flags       *pflag.FlagSet
-	// grants lets the flag mcp name the server by which the agent starts runs, and granted says that it does.
-	grants, granted bool
+	// Grants lets the flag mcp name the server by which the agent starts runs, and granted says that it does.
+	Grants, Granted bool
 }
 
-func (f *optionFlags) register(flags *pflag.FlagSet) {
+func (f *OptionFlags) Register(flags *pflag.FlagSet) {
 	f.flags = flags
 	flags.StringVar(&f.mode, "mode", "", "`mode` of the agent, by its own name, such as plan or acceptEdits; starter agents --json lists them")
 	flags.StringArrayVar(&f.servers, "mcp", nil, "`name=command` of an MCP server that the agent starts, in its box, such as docs='npx -y docs-server'; repeat it for more")
@@ -35,18 +35,18 @@ func (f *optionFlags) register(flags *pflag.FlagSet) {
 	flags.Float64Var(&f.temperature, "temperature", 0, "temperature of the model, `0..2`; default: the provider's")
 }
 
-// read returns the options of the flags. A relative directory counts from the working directory.
-func (f *optionFlags) read() (setup.Options, error) {
+// Read returns the options of the flags. A relative directory counts from the working directory.
+func (f *OptionFlags) Read() (setup.Options, error) {
 	o := setup.Options{Mode: f.mode, Tools: f.allow, NoTools: f.deny, MaxOutputTokens: f.maxOutput}
 	if f.flags != nil && f.flags.Changed("temperature") {
 		o.Temperature = &f.temperature
 	}
 	for _, text := range f.servers {
 		if text == sessionruns.ServerName {
-			if !f.grants {
+			if !f.Grants {
 				return o, usage.Errorf("--mcp %s: only a session that a person starts may start runs, by `starter session start`; a run's agents may not", text)
 			}
-			f.granted = true
+			f.Granted = true
 			continue
 		}
 		name, server, err := setup.ParseServer(text)
@@ -71,7 +71,7 @@ func (f *optionFlags) read() (setup.Options, error) {
 }
 
 // readDirs reads the directories. A box shows none by a link, so their real paths count.
-func (f optionFlags) readDirs(o *setup.Options) error {
+func (f OptionFlags) readDirs(o *setup.Options) error {
 	here, err := os.Getwd()
 	if err != nil {
 		return err

@@ -1,19 +1,21 @@
-package main
+package draft_test
 
 import (
-	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
-	"github.com/ratchet-dev/ratchet/starter/internal/draft"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/draft"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
 func TestADraftStaysUntilItIsRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	c := newFactory(console.Console{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH"), "EDITOR=fail() { echo more >> $1; return $STATUS; }; fail", "STATUS=0"}})
+	c := factory.New(console.Console{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH"), "EDITOR=fail() { echo more >> $1; return $STATUS; }; fail", "STATUS=0"}}, nil)
 	d, err := draft.New(c, "ratchet-*.txt", "begun\n", "")
 	clitest.Must(t, err)
 	if text, err := d.Edit(); text != "begun\nmore\n" || err != nil {

@@ -1,4 +1,4 @@
-package main
+package newrun
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
-// beginRun gives the run a name and the branch that goes with it, and starts it. The template is the
+// Begin gives the run a name and the branch that goes with it, and starts it. The template is the
 // branch's; empty means run.DefaultBranch.
-func beginRun(ctx context.Context, c *factory.Factory, client *runs.Client, in *run.Input, template string) error {
+func Begin(ctx context.Context, c *factory.Factory, client *runs.Client, in *run.Input, template string) error {
 	return explainTaken(client.Begin(ctx, in, c.RunsDir, template), template)
 }
 

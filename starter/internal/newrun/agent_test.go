@@ -1,0 +1,49 @@
+package newrun
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+)
+
+// The repository of such a run is the agent's choice, and its checks run before a person has seen anything.
+func TestARunOfAnAgentHasNothingThatOnlyAPersonMayChoose(t *testing.T) {
+	user := "env = ['NPM_TOKEN']\ncheck-network = ['registry:npm']\napprove = 'never'\nsandbox = 'off'\ntools = 'allow'\nnetwork = true\nmode = 'yolo'\n" +
+		"mcp = ['docs=npx docs']\nadd-dir = ['" + t.TempDir() + "', '" + t.TempDir() + ":rw']\nallow-tool = ['Bash']\ndeny-tool = ['WebFetch']\n" +
+		"no-baseline = true\nmax-fix = 9\nmax-patch-files = 9000\nmax-tokens = 7\nprovider = 'command:/bin/true'\n[repository.'$REPO']\nenv = ['OTHER']\n"
+	in, _, _ := configuredBy(t, true, user, "check = ['make test']\n")
+	o := in.Options
+	if in.Checks[0] != "make test" || in.CheckEnv != nil || in.CheckNetwork != nil || in.Policy != run.Always || in.Sandbox != run.SandboxRequired ||
+		in.Tools != run.AskTools || in.Network || in.NoBaseline || *in.MaxFix != run.DefaultMaxFix || in.Patches.Files != 0 ||
+		o.Mode != "" || o.Servers != nil || o.Dirs != nil || o.ReadDirs != nil || o.Tools != nil {
+		t.Errorf("%+v", in)
+	}
+	if in.MaxTokens != 7 || in.Providers.Developer != "command:/bin/true" || !slices.Equal(o.NoTools, []string{"WebFetch"}) {
+		t.Errorf("what lets less happen, and the user's provider: %+v", in)
+	}
+}
+
+// The working directory of the tools is the agent's choice, too.
+func TestARunOfAnAgentTakesNoProgramOfTheWorkingDirectory(t *testing.T) {
+	here := t.TempDir()
+	clitest.Must(t, os.WriteFile(filepath.Join(here, "agent.py"), []byte("#!/bin/sh\n"), 0o755))
+	t.Chdir(here)
+	for _, spec := range []string{"command:./agent.py", "acp:./agent.py", "replay:."} {
+		c, _ := clitest.LocalFactory(t, engine.File{}, false)
+		c.ByAgent = true
+		f := Flags{Provider: spec}
+		if err := chooseProviders(c, f, &run.Input{}); err == nil || !strings.Contains(err.Error(), "absolute path") {
+			t.Errorf("%s: %v", spec, err)
+		}
+		c.ByAgent = false
+		if err := chooseProviders(c, f, &run.Input{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
