@@ -6,6 +6,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/starter/internal/agentlist"
 )
 
 // A machine without agents is told so in short lines; the JSON has each place that was looked at.
@@ -15,7 +16,7 @@ func TestAgentsThatAreMissingTakeALineEach(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("no Claude Code among %+v", list)
 	}
-	if got := agentGist(list[i]); got != "no program claude in the 3 directories of PATH" {
+	if got := agentlist.Gist(list[i]); got != "no program claude in the 3 directories of PATH" {
 		t.Errorf("got %q", got)
 	}
 	if got := list[i].Unavailable; got != "no program claude in /nowhere/a, /nowhere/b, /nowhere/c" {

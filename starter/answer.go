@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -38,7 +39,7 @@ func answerCommand(c *factory.Factory) *cobra.Command {
 		if err := f.Reply(ctx, f.ID, r); err != nil {
 			return err
 		}
-		return printAccepted(c, f, r.QuestionID, "answered")
+		return waits.PrintAccepted(c, f, r.QuestionID, "answered")
 	}, run.AwaitingInput)
 	cmd := &cobra.Command{
 		Use:   "answer [RUN] TEXT",
@@ -60,7 +61,7 @@ answered with the new total, or with "stop". What an answer leads to stands in
 		},
 	}
 	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
-	byFlag(c, cmd.Flags(), &r.By, "`name` of who answers")
+	byflag.Add(c, cmd.Flags(), &r.By, "`name` of who answers")
 	return cmd
 }
 

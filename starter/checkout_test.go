@@ -17,7 +17,7 @@ import (
 // commands of its author's, in the checkout of a repository. Their modes are what this user's own would have.
 func TestARepositorysRunsDirectoryIsNotUsed(t *testing.T) {
 	repo := clitest.Repository(t)
-	dir := filepath.Join(repo, localRunsDir)
+	dir := filepath.Join(repo, ".runs")
 	victim := filepath.Join(t.TempDir(), "victim")
 	id := run.ID("0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77")
 	file, err := json.Marshal(engine.File{Address: "127.0.0.1:1", API: "https://127.0.0.1:1", RunsDir: dir})

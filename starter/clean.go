@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/checkouts"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
@@ -68,7 +69,7 @@ at its path or cannot be read, branch and record stay. Caches are not touched.`,
 		Example: "  starter clean\n  starter clean --yes\n  starter clean --older 60d --records --yes",
 		Args:    usage.Args(0, "no arguments"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
-			age, err := parseSpan(f.older)
+			age, err := usage.Span(f.older)
 			if err != nil {
 				return usage.Errorf("--older: %w", err)
 			}
@@ -191,12 +192,12 @@ func reasonOf(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecord
 func filesOf(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecords.Record, away bool) (found []leftover) {
 	one := leftover{RunID: r.Input.RunID, Name: r.Input.Name, Repository: r.Input.Repository.Path, Why: "over"}
 	id := string(r.Input.RunID)
-	for _, name := range []string{"agents/" + id, "workspaces/" + id, "tmp/" + id, "tmp/" + mergeChecks + id, checkouts + "/" + id} {
+	for _, name := range []string{"agents/" + id, "workspaces/" + id, "tmp/" + id, "tmp/" + checkouts.MergeChecks + id, checkouts.Dir + "/" + id} {
 		path := filepath.Join(c.RunsDir, filepath.FromSlash(name))
 		if _, err := os.Lstat(path); err == nil {
 			files := one
 			files.Kind, files.Path, files.Bytes = "files", path, bytesIn(path)
-			if name == checkouts+"/"+id && hasOwnChanges(ctx, c, r.Input) {
+			if name == checkouts.Dir+"/"+id && hasOwnChanges(ctx, c, r.Input) {
 				files.Kept, files.Stays = true, "it has changes or build output of yours; remove it yourself"
 			}
 			found = append(found, files)
@@ -212,8 +213,8 @@ func filesOf(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecords
 
 // hasOwnChanges reports whether the user has changed the checkout of a run, or may have.
 func hasOwnChanges(ctx context.Context, c *factory.Factory, in run.Input) bool {
-	tree, err := checkoutOf(c, in.RunID, in.Repository)
-	return err != nil || changedSince(ctx, tree)
+	tree, err := checkouts.Of(c, in.RunID, in.Repository)
+	return err != nil || checkouts.Changed(ctx, tree)
 }
 
 // unknownBranches returns the branches below ratchet/ whose runs have no record here: it was removed, or is on another

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -156,11 +157,11 @@ func TestTheDiffOfARunWhoseRepositoryIsGone(t *testing.T) {
 	facts := rundir.Facts{Repository: of.Input.Repository, Branch: of.Branch}
 	facts.Head = run.Commit(strings.TrimSpace(clitest.Git(t, repo, "rev-parse", of.Branch)))
 	r := runref.Found{ID: cleanedRun}
-	if _, err := branchDiff(t.Context(), r, facts); err != nil {
+	if _, err := artifacts.BranchDiff(t.Context(), r, facts); err != nil {
 		t.Fatal(err)
 	}
 	clitest.Must(t, os.RemoveAll(repo))
-	if _, err := branchDiff(t.Context(), r, facts); err == nil || !strings.Contains(err.Error(), "is not at "+repo+": move it back there") {
+	if _, err := artifacts.BranchDiff(t.Context(), r, facts); err == nil || !strings.Contains(err.Error(), "is not at "+repo+": move it back there") {
 		t.Errorf("error %v", err)
 	}
 }

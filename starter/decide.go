@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -62,13 +63,13 @@ func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
 			if err := r.Decide(ctx, r.ID, *d); err != nil {
 				return err
 			}
-			return printAccepted(c, r, d.ApprovalID, verdictText(*d)+about)
+			return waits.PrintAccepted(c, r, d.ApprovalID, verdictText(*d)+about)
 		}, run.AwaitingApproval),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.ApprovalID, "approval", "", "`id` of the approval; default: the pending one")
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the record keeps")
-	byFlag(c, flags, &d.By, "`name` of who decides")
+	byflag.Add(c, flags, &d.By, "`name` of who decides")
 	return cmd
 }
 
@@ -103,21 +104,4 @@ func lateDecision(ctx context.Context, c *factory.Factory, r runref.Found, p run
 		return fmt.Errorf("%w; %s was %s by %s, %s ago", err, id, word, run.OneLine(by, "a signal without a name"), agoText(c, e.TS))
 	}
 	return err
-}
-
-// printAccepted prints that the run took a message.
-func printAccepted(c *factory.Factory, r runref.Found, about, verdict string) error {
-	if c.JSON {
-		return c.PrintJSON(struct {
-			RunID  run.ID   `json:"runId"`
-			Name   run.Name `json:"name,omitempty"`
-			ID     string   `json:"id,omitempty"`
-			Result string   `json:"result"`
-		}{r.ID, r.Name, about, verdict})
-	}
-	if about == "" {
-		about = "run"
-	}
-	c.Printf("%s of %s: %s\n", about, r.ShownName(), verdict)
-	return nil
 }

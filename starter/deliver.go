@@ -2,23 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	activities "github.com/ratchet-dev/ratchet/activities/delivery"
-	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/session"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
+	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -50,7 +46,7 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 		if err != nil {
 			return err
 		}
-		return onDeliveries(ctx, c, args[0], func(d deliveries.Client, session string) error {
+		return delivering.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
 			given, err := d.Enqueue(ctx, session, p)
 			if err != nil {
 				return err
@@ -63,7 +59,7 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 				state = "closed as " + story.OneLine(strings.TrimSuffix(string(given.Close)+": "+given.Note, ": "), 200)
 			}
 			c.Printf("batch %s is %s; %d open: see `%s`\n", given.Batch, state, given.Waiting, c.Hint("deliveries %s", session))
-			warnNotDelivered(ctx, c, d, session)
+			delivering.WarnNotDelivered(ctx, c, d, session)
 			return nil
 		})
 	})
@@ -98,70 +94,6 @@ func readBatch(c *factory.Factory, file string) (p activities.Parcel, err error)
 		return p, &usage.Error{Err: err}
 	}
 	return p, nil
-}
-
-// onDeliveries calls do with the session that the argument names.
-func onDeliveries(ctx context.Context, c *factory.Factory, name string, do func(deliveries.Client, string) error) error {
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	session, err := findDelivered(ctx, c, sessionsOf(c, t), name)
-	if err != nil {
-		return err
-	}
-	return do(deliveries.Client{Temporal: t}, session)
-}
-
-// findDelivered returns the session that the argument names. The engine knows the sessions that have no delivery yet; one
-// that is over for long is known by its ledger alone.
-func findDelivered(ctx context.Context, c *factory.Factory, client sessions.Client, name string) (string, error) {
-	known, err := ledgerStore(c).Sessions()
-	if err != nil || slices.Contains(known, name) {
-		return name, err
-	}
-	id, err := client.Find(ctx, name)
-	if _, none := errors.AsType[*sessions.NotFoundError](err); none {
-		return deliverySession(c, name)
-	}
-	return string(id), err
-}
-
-// deliveryMode returns the mode that the flag --deliveries names. Only a person trusts.
-func deliveryMode(c *factory.Factory, word string) (m delivery.Mode, err error) {
-	if err := m.UnmarshalText([]byte(strings.ReplaceAll(word, "-", "_"))); err != nil {
-		return "", usage.Errorf("--deliveries %q: want strict-safe or trusted-all", word)
-	}
-	if m == delivery.TrustedAll {
-		return m, c.MayDecide()
-	}
-	return "", nil // the default
-}
-
-// findTold completes the id of the session that the run is to tell. A session that does not answer is refused before
-// anything is started.
-func findTold(ctx context.Context, c *factory.Factory, in *run.Input) error {
-	if in.Tell == "" {
-		return nil
-	}
-	return onDeliveries(ctx, c, in.Tell, func(d deliveries.Client, session string) error {
-		in.Tell = session
-		_, err := d.View(ctx, session)
-		if err == nil {
-			warnNotDelivered(ctx, c, d, session)
-		}
-		return err
-	})
-}
-
-// warnNotDelivered prints a line if the agent of the session takes no deliveries. A session that does not answer is no
-// reason to say so.
-func warnNotDelivered(ctx context.Context, c *factory.Factory, d deliveries.Client, name string) {
-	s, err := sessionsOf(c, d.Temporal).State(ctx, session.ID(name))
-	if err == nil && !s.Input.Kind().TakesDeliveries() {
-		fmt.Fprintf(c.Err, "starter: the agent of session %s is %s, which takes no deliveries; claude, codex and pi do\n", name, s.Input.Kind())
-	}
 }
 
 func deliveryCommand(c *factory.Factory) *cobra.Command {
@@ -201,7 +133,7 @@ person.`,
 	flags.BoolVar(&f.unconfirmed, "unconfirmed", false, "nobody knows, or it is not there")
 	flags.BoolVar(&f.cancelled, "cancelled", false, "nothing of it was sent, and nothing shall be")
 	flags.StringVar(&f.note, "note", "", "`text` for the audit")
-	byFlag(c, flags, &f.by, "`name` of who says it")
+	byflag.Add(c, flags, &f.by, "`name` of who says it")
 	cmd.MarkFlagsMutuallyExclusive("confirmed", "unconfirmed", "cancelled")
 	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
 		if err := c.MayDecide(); err != nil {
@@ -211,7 +143,7 @@ person.`,
 		if err != nil {
 			return err
 		}
-		return onDeliveries(ctx, c, args[0], func(d deliveries.Client, session string) error {
+		return delivering.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
 			v, err := d.Close(ctx, session, closing)
 			if err != nil {
 				return err
@@ -246,7 +178,7 @@ func deliverySweepCommand(c *factory.Factory) *cobra.Command {
 		Args:              usage.Args(1, "one SESSION, as `starter deliveries` lists them"),
 		ValidArgsFunction: completeDelivered(c),
 		RunE: c.Handle(func(ctx context.Context, args []string) error {
-			return onDeliveries(ctx, c, args[0], func(d deliveries.Client, session string) error {
+			return delivering.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
 				swept, err := d.Sweep(ctx, session)
 				if err != nil {
 					return err

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/delivery"
-	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
+	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -44,7 +44,7 @@ decisions about one session, the oldest first.`,
 		if !audit {
 			return showDeliveries(ctx, c, args[0])
 		}
-		session, err := deliverySession(c, args[0])
+		session, err := delivering.Session(c, args[0])
 		if err != nil {
 			return err
 		}
@@ -53,36 +53,13 @@ decisions about one session, the oldest first.`,
 	return cmd
 }
 
-func ledgerStore(c *factory.Factory) ledger.Store { return ledger.In(c.RunsDir) }
-
-// deliverySession returns the session that the argument names: its id, or the beginning of the one that has it among
-// those with deliveries. An id that has no delivery yet is taken as it is.
-func deliverySession(c *factory.Factory, name string) (string, error) {
-	name = strings.TrimPrefix(name, "session-")
-	known, err := ledgerStore(c).Sessions()
-	if err != nil {
-		return "", err
-	}
-	if slices.Contains(known, name) || name == "" {
-		return name, nil
-	}
-	found := slices.DeleteFunc(known, func(id string) bool { return !strings.HasPrefix(id, name) })
-	switch len(found) {
-	case 0:
-		return name, nil
-	case 1:
-		return found[0], nil
-	}
-	return "", usage.Errorf("session %s is ambiguous: %s", name, strings.Join(found, ", "))
-}
-
 // completeDelivered completes a session that has deliveries.
 func completeDelivered(c *factory.Factory) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		known, err := ledgerStore(c).Sessions()
+		known, err := delivering.Ledger(c).Sessions()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -98,13 +75,13 @@ func showDeliveries(ctx context.Context, c *factory.Factory, name string) error 
 	}
 	session := v.Session
 	if session == "" { // the engine does not say which one is meant
-		known, bad := deliverySession(c, name)
+		known, bad := delivering.Session(c, name)
 		if bad != nil {
 			return bad
 		}
 		session = known
 	}
-	v, audit, bad := deliveries.Recorded(ledgerStore(c), session)
+	v, audit, bad := deliveries.Recorded(delivering.Ledger(c), session)
 	if bad != nil || len(audit) == 0 && v.Fold.Seq == 0 {
 		return errors.Join(bad, err)
 	}
@@ -114,7 +91,7 @@ func showDeliveries(ctx context.Context, c *factory.Factory, name string) error 
 // askDeliveries asks the workflow of the session that the argument names. With an error only the session is set, once it
 // is known.
 func askDeliveries(ctx context.Context, c *factory.Factory, name string) (v deliveryflow.View, err error) {
-	err = onDeliveries(ctx, c, name, func(d deliveries.Client, session string) error {
+	err = delivering.On(ctx, c, name, func(d deliveries.Client, session string) error {
 		v, err = d.View(ctx, session)
 		if err != nil {
 			v = deliveryflow.View{Session: session}
@@ -127,13 +104,13 @@ func askDeliveries(ctx context.Context, c *factory.Factory, name string) (v deli
 // listDeliveries lists the open and the last closed batches of all sessions, by their ledgers. A ledger that cannot be
 // read is told beside the others.
 func listDeliveries(c *factory.Factory) error {
-	sessions, err := ledgerStore(c).Sessions()
+	sessions, err := delivering.Ledger(c).Sessions()
 	if err != nil {
 		return err
 	}
 	views, bad := []deliveryflow.View{}, error(nil)
 	for _, session := range sessions {
-		v, _, err := deliveries.Recorded(ledgerStore(c), session)
+		v, _, err := deliveries.Recorded(delivering.Ledger(c), session)
 		bad = errors.Join(bad, err)
 		views = append(views, v)
 	}
@@ -232,7 +209,7 @@ func deliveryGist(e delivery.Entry) string {
 
 // printAudit prints what the audit tells of a session.
 func printAudit(c *factory.Factory, session string) error {
-	_, audit, err := deliveries.Recorded(ledgerStore(c), session)
+	_, audit, err := deliveries.Recorded(delivering.Ledger(c), session)
 	if c.JSON {
 		return errors.Join(c.PrintJSON(slices.Concat([]delivery.Line{}, audit)), err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
+	"github.com/ratchet-dev/ratchet/starter/internal/runlogs"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 )
 
@@ -206,7 +207,7 @@ func (d *demo) countAnswers(produced run.Event) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	logs, err := readLogs(dir.Path(), []string{"provider-" + string(produced.Phase)})
+	logs, err := runlogs.Read(dir.Path(), []string{"provider-" + string(produced.Phase)})
 	if err != nil {
 		return 0, fmt.Errorf("count the answers of %s %d: %w", produced.Phase, produced.Iteration, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 )
 
 // visit is a person at the terminal of a demo.
@@ -62,7 +63,7 @@ func (v *visit) checkServing(engine, worker life) {
 	if !process.Runs(engine.pid, engine.key) || !strings.Contains(engine.argv, "ratchet-engine") || !strings.Contains(engine.argv, v.dir) {
 		v.Errorf("the engine is %+v", engine)
 	}
-	if !process.Runs(worker.pid, worker.key) || !strings.Contains(worker.argv, " up --"+forDemoFlag) {
+	if !process.Runs(worker.pid, worker.key) || !strings.Contains(worker.argv, " up --"+localhost.ForDemoFlag) {
 		v.Errorf("the worker is %+v", worker)
 	}
 	if process.Parent(engine.pid) != worker.pid || process.Parent(worker.pid) != v.cmd.Process.Pid {

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
@@ -21,13 +22,13 @@ func (d *demo) prepareEngine(ctx context.Context) error {
 	if !screen.Live() {
 		screen = d.ErrorScreen()
 	}
-	work := screen.Work(startsEngine)
+	work := screen.Work(localhost.StartsEngine)
 	defer work.Stop()
 	var preview sync.WaitGroup
 	defer preview.Wait()
 	begin := sync.OnceFunc(func() { preview.Go(func() { d.printPreview(ctx) }) })
-	o := engine.Options{DB: filepath.Join(d.RunsDir, databaseName)}
-	showBuild(&o, screen, work)
+	o := engine.Options{DB: filepath.Join(d.RunsDir, localhost.Database)}
+	localhost.ShowBuild(&o, screen, work)
 	progress, live := o.Progress, o.Live
 	o.Progress = func(line string) { begin(); progress(line) }
 	if live != nil {

@@ -7,25 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
-
-// shownDiff is the output of `diff --json`.
-type shownDiff struct {
-	RunID    run.ID               `json:"runId"`
-	Approval *run.PendingApproval `json:"approval,omitempty"` // nil: the diff is the branch's
-	Base     run.Commit           `json:"base"`
-	Head     run.Commit           `json:"head,omitempty"` // of the branch
-	Whole    bool                 `json:"whole"`          // false: only the head of the patch is at hand
-	Diff     string               `json:"diff"`
-}
 
 type diffFlags struct {
 	branch, raw bool
@@ -71,26 +59,26 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 	return cmd
 }
 
-func diffOf(ctx context.Context, c *factory.Factory, r runref.Found, f diffFlags) (shownDiff, error) {
+func diffOf(ctx context.Context, c *factory.Factory, r runref.Found, f diffFlags) (artifacts.Diff, error) {
 	p, err := r.Pending(ctx, r.ID)
 	if err != nil {
-		return shownDiff{}, err
+		return artifacts.Diff{}, err
 	}
 	if a := p.Approval; a != nil && !f.branch {
 		chosen, err := chosenOf(*a, f.approval)
 		if err != nil {
-			return shownDiff{}, err
+			return artifacts.Diff{}, err
 		}
 		return patchOf(c, r.ID, chosen, f.raw)
 	}
 	if f.approval != "" {
-		return shownDiff{}, waits.Not("approval", p)
+		return artifacts.Diff{}, waits.Not("approval", p)
 	}
 	facts, err := r.Facts(ctx, r.ID)
 	if err != nil {
-		return shownDiff{}, err
+		return artifacts.Diff{}, err
 	}
-	return branchDiff(ctx, r, facts)
+	return artifacts.BranchDiff(ctx, r, facts)
 }
 
 // chosenOf returns the pending approval as it would be for one of its choices.
@@ -108,8 +96,8 @@ func chosenOf(a run.PendingApproval, id string) (run.PendingApproval, error) {
 	return a, fmt.Errorf("nothing waits under %s: the pending approval is %s", id, a.ApprovalID)
 }
 
-func patchOf(c *factory.Factory, id run.ID, a run.PendingApproval, exact bool) (shownDiff, error) {
-	d := shownDiff{RunID: id, Approval: &a, Base: a.Base, Whole: true}
+func patchOf(c *factory.Factory, id run.ID, a run.PendingApproval, exact bool) (artifacts.Diff, error) {
+	d := artifacts.Diff{RunID: id, Approval: &a, Base: a.Base, Whole: true}
 	raw, err := artifacts.Pending(c, id, a)
 	if err != nil && exact {
 		return d, fmt.Errorf("the whole patch is in the run's directory, name it with --runs-dir: %w", err)
@@ -121,21 +109,5 @@ func patchOf(c *factory.Factory, id run.ID, a run.PendingApproval, exact bool) (
 	if err != nil {
 		d.Diff, d.Whole = a.Excerpt, false
 	}
-	return d, nil
-}
-
-func branchDiff(ctx context.Context, r runref.Found, facts rundir.Facts) (shownDiff, error) {
-	d := shownDiff{RunID: r.ID, Base: facts.Repository.Base, Head: facts.Head, Whole: true}
-	if facts.Head == facts.Repository.Base {
-		return d, nil
-	}
-	if err := runref.CheckRepository(r, facts.Repository.Path); err != nil {
-		return d, err
-	}
-	out, err := git.Repo{Dir: facts.Repository.Path}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(facts.Repository.Base), string(facts.Head), "--")
-	if err != nil {
-		return d, fmt.Errorf("diff of branch %s in %s: %w", facts.Branch, facts.Repository.Path, err)
-	}
-	d.Diff = string(out)
 	return d, nil
 }

@@ -5,20 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -77,11 +74,11 @@ func newMessage(c *factory.Factory, target string, f dispatchFlags) (dispatch.Me
 	if err := l.Request.Validate(); err != nil {
 		return l, &usage.Error{Err: err}
 	}
-	dirs, err := findRegistry(c)
+	dirs, err := citizens.Registry(c)
 	if err != nil {
 		return l, err
 	}
-	l.Sender, err = dirs.Sender(thisCaller(c))
+	l.Sender, err = dirs.Sender(citizens.Caller(c))
 	return l, err
 }
 
@@ -97,17 +94,6 @@ func readMessage(in io.Reader) (string, error) {
 		return "", usage.Errorf("the message is too long: at most %d characters can be sent", dispatch.MaxMessage)
 	}
 	return strings.TrimSuffix(string(b), "\n"), nil
-}
-
-func findRegistry(c *factory.Factory) (citizen.Dirs, error) { return citizen.FindDirs(c.LookupEnv) }
-
-// thisCaller returns this process as the caller whose identity others look up.
-func thisCaller(c *factory.Factory) citizen.Caller {
-	dir, err := os.Getwd()
-	if err != nil {
-		dir = "/"
-	}
-	return citizen.Caller{Lookup: c.LookupEnv, CWD: dir, Parent: os.Getppid(), Now: c.Now()}
 }
 
 // dispatched is the JSON output of a dispatch.
@@ -127,7 +113,7 @@ func dispatchMessage(ctx context.Context, c *factory.Factory, l dispatch.Message
 		fmt.Fprintln(c.Err, "no worker has taken the dispatch yet; waiting (interrupt to stop)")
 	})
 	defer waits.Stop()
-	res, err := postMessage(ctx, c, t, l, func() { waits.Stop() })
+	res, err := citizens.Post(ctx, c, t, l, func() { waits.Stop() })
 	if err != nil {
 		return cutOff(c, l.Request.Target, err)
 	}
@@ -157,20 +143,6 @@ func cutOff(c *factory.Factory, to dispatch.GardenID, err error) error {
 
 // silence is the time that a message may wait for a worker before the sender is told.
 const silence = 5 * time.Second
-
-// workerStart is the time that a worker which has just been started may take until the engine
-// knows it.
-const workerStart = 3 * time.Second
-
-// postMessage sends the message and waits for the result. It refuses when no worker serves
-// dispatches, because the message would wait for ever. taken is called when a workflow has
-// accepted the message; it may be nil.
-func postMessage(ctx context.Context, c *factory.Factory, t client.Client, l dispatch.Message, taken func()) (dispatch.Result, error) {
-	if served, err := c.ClientOf(t).AwaitServed(ctx, workerStart); err == nil && !served {
-		return dispatch.Result{}, runs.ErrNoWorker
-	}
-	return dispatches.Client{Temporal: t, Queue: c.Queue, Taken: taken}.Dispatch(ctx, l)
-}
 
 func printDispatch(c *factory.Factory, res dispatch.Result) {
 	s := c.Style()

@@ -25,8 +25,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/starter/internal/agentlist"
+	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -205,7 +208,7 @@ func findDoor(ctx context.Context, c *factory.Factory, target temporalclient.Tar
 	case !engine.Open:
 		f.OK, f.Detail = true, "locked: other users of this machine and pages of other sites are refused"
 	default:
-		f.Detail = openWarning + "; run `starter up` anew, without --open"
+		f.Detail = localhost.OpenWarning + "; run `starter up` anew, without --open"
 	}
 	return f
 }
@@ -233,7 +236,7 @@ func findAttributes(ctx context.Context, t client.Client, namespace string) find
 
 func findWorker(ctx context.Context, t client.Client, queue string) finding {
 	f := finding{Name: "worker", Required: true}
-	served, err := runs.New(t, queue).AwaitServed(ctx, workerStart) // a worker that has just been started is found, too
+	served, err := runs.New(t, queue).AwaitServed(ctx, citizens.WorkerStart) // a worker that has just been started is found, too
 	switch {
 	case err != nil:
 		f.Detail = err.Error()
@@ -248,8 +251,8 @@ func findWorker(ctx context.Context, t client.Client, queue string) finding {
 // findAgents examines the agents. Only their own providers need them.
 func findAgents(ctx context.Context, c *factory.Factory) []finding {
 	var found []finding
-	for _, m := range localAgents(ctx, c) {
-		detail := strings.TrimSpace(m.Version + " " + agentGist(m))
+	for _, m := range agentlist.Local(ctx, c) {
+		detail := strings.TrimSpace(m.Version + " " + agentlist.Gist(m))
 		found = append(found, finding{Name: "agent " + m.Label, OK: m.Installed && m.Status != agent.Unsupported, Detail: detail})
 	}
 	return found

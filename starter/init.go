@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/agentlist"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
@@ -107,7 +108,7 @@ func initRepository(ctx context.Context, c *factory.Factory, f initFlags) error 
 		return err
 	}
 	agents := make(chan []agent.Manifest, 1) // they are asked while the checks run
-	go func() { agents <- localAgents(ctx, c) }()
+	go func() { agents <- agentlist.Local(ctx, c) }()
 	if err := tryChecks(ctx, c, f, src, r); err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func tryChecks(ctx context.Context, c *factory.Factory, f initFlags, src workspa
 	if err != nil {
 		return err
 	}
-	config, err := hostWith(c, f.toolchains)
+	config, err := sandboxing.Host(c, f.toolchains)
 	if err != nil {
 		return err
 	}
@@ -199,17 +200,6 @@ func tryChecks(ctx context.Context, c *factory.Factory, f initFlags, src workspa
 		}
 	}
 	return nil
-}
-
-// hostWith returns what runs checks on this machine as a worker with these toolchains does.
-func hostWith(c *factory.Factory, toolchains []string) (host.Config, error) {
-	config := host.Config{Environ: c.Environ}
-	for _, dir := range toolchains {
-		if err := config.AddToolchain(dir); err != nil {
-			return config, usage.Errorf("--toolchain %s: %w", display.Line(dir), err)
-		}
-	}
-	return config, nil
 }
 
 // dirForChecks returns the runs directory if there is one, so that runs begin with what the checks build; else

@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
+	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 )
 
 // up runs `starter up` in this process and returns what ends it.
@@ -537,7 +538,7 @@ func testResume(b bench, stop func()) {
 	name := b.status(id).Pending.Name
 	stop()
 	for _, f := range []string{"", "-wal", "-shm"} {
-		_ = os.Remove(filepath.Join(b.runsDir, databaseName+f))
+		_ = os.Remove(filepath.Join(b.runsDir, localhost.Database+f))
 	}
 	up(b.T, b.runsDir)
 	b.expect(1, "status", id)

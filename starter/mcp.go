@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -37,7 +38,7 @@ its absolute path. The engine is reached when a tool needs it.`,
 			"  codex mcp add ratchet -- starter mcp",
 		Args: usage.Args(0, "no arguments, only flags"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
-			dirs, err := findRegistry(c)
+			dirs, err := citizens.Registry(c)
 			if err != nil {
 				return err
 			}
@@ -46,7 +47,7 @@ its absolute path. The engine is reached when a tool needs it.`,
 			})
 			defer remote.close()
 			return tools.Serve(ctx, tools.Config{
-				Dirs: dirs, Caller: func() citizen.Caller { return thisCaller(c) }, Engine: remote, AllowDecisions: decide, AllowStarts: start,
+				Dirs: dirs, Caller: func() citizen.Caller { return citizens.Caller(c) }, Engine: remote, AllowDecisions: decide, AllowStarts: start,
 				Log: slog.New(slog.NewTextHandler(c.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}, c.In, c.Out)
 		}),

@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 )
 
 // starts starts an engine with a worker of this host.
@@ -33,9 +34,9 @@ func (h agentHost) starts(box run.Sandbox) (stop func()) {
 	c := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: h.environ(), Now: time.Now})
 	c.RunsDir, c.Queue = h.runsDir, temporalclient.TaskQueue
 	clitest.Must(h.T, os.MkdirAll(h.runsDir, 0o755))
-	up, err := startLocalHost(h.Context(), c, engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.Environ, Sandbox: box})
+	up, err := localhost.Start(h.Context(), c, engine.Options{DB: filepath.Join(h.runsDir, localhost.Database)}, host.Config{Environ: c.Environ, Sandbox: box})
 	clitest.Must(h.T, err)
-	return up.stop
+	return up.Stop
 }
 
 func TestToolsOnARealEngine(t *testing.T) {

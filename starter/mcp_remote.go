@@ -10,9 +10,11 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/standing"
 )
 
 // remote is the engine of the tools. It looks for the engine when a tool asks for it, and again
@@ -126,7 +128,7 @@ func onNamed[T any](ctx context.Context, r *remote, name string, ask func(runref
 }
 
 func (r *remote) Dispatch(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
-	return withEngine(ctx, r, func(t client.Client) (dispatch.Result, error) { return postMessage(ctx, r.cli, t, l, nil) })
+	return withEngine(ctx, r, func(t client.Client) (dispatch.Result, error) { return citizens.Post(ctx, r.cli, t, l, nil) })
 }
 
 func (r *remote) Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error) {
@@ -140,7 +142,7 @@ func (r *remote) List(ctx context.Context, f runs.Filter) ([]runs.Listed, error)
 }
 
 func (r *remote) Standing(ctx context.Context, name string) (any, error) {
-	return onNamed(ctx, r, name, func(f runref.Found) (any, error) { return statusOf(ctx, r.cli, f) })
+	return onNamed(ctx, r, name, func(f runref.Found) (any, error) { return standing.Of(ctx, r.cli, f) })
 }
 
 func (r *remote) Decide(ctx context.Context, name string, d run.Decision) (run.ID, error) {

@@ -19,8 +19,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
+	"github.com/ratchet-dev/ratchet/starter/internal/checkouts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -79,7 +82,7 @@ changes of yours that are in the way leave everything as it was.`,
 	flags.BoolVar(&f.noChecks, "no-checks", false, "run no checks where the branch has moved on")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "do everything but move the branch")
 	flags.StringArrayVar(&f.toolchains, "toolchain", nil, host.ToolchainUsage)
-	flags.Var(&byName{&f.by, c.UserName()}, "by", "`name` of who merges; default: the identity of your git")
+	flags.Var(&byflag.Name{Name: &f.by, User: c.UserName()}, "by", "`name` of who merges; default: the identity of your git")
 	return cmd
 }
 
@@ -88,7 +91,7 @@ func mergeRun(ctx context.Context, c *factory.Factory, r runref.Found, f mergeFl
 	if err := c.MayDecide(); err != nil {
 		return err
 	}
-	config, err := hostWith(c, f.toolchains)
+	config, err := sandboxing.Host(c, f.toolchains)
 	if err != nil {
 		return err
 	}
@@ -240,9 +243,6 @@ func approversByCommit(events []run.Event) map[run.Commit]string {
 	return by
 }
 
-// mergeChecks begins the id under which the checks of a run's merge run.
-const mergeChecks = "merge-"
-
 // checkMerged runs the checks of the run on a commit that nothing refers to yet. The error says which failed.
 func checkMerged(ctx context.Context, c *factory.Factory, config host.Config, of run.Input, commit run.Commit) ([]check.Result, error) {
 	if len(of.Checks) == 0 {
@@ -254,7 +254,7 @@ func checkMerged(ctx context.Context, c *factory.Factory, config host.Config, of
 	}
 	config.Sandbox, config.RunsDir = of.Sandbox, runsDir
 	in := activities.CheckInput{Timeout: of.Timeouts.WithDefaults().Check, Commands: of.Checks, Env: of.CheckEnv, Network: of.CheckNetwork, CacheReadOnly: of.CacheReadOnly}
-	in.RunID, in.Sandbox, in.Repository = run.ID(mergeChecks+string(of.RunID)), of.Sandbox, of.Repository
+	in.RunID, in.Sandbox, in.Repository = run.ID(checkouts.MergeChecks+string(of.RunID)), of.Sandbox, of.Repository
 	in.Repository.Base = commit
 	work := c.ErrorScreen().Work("runs the checks on the merged state")
 	defer work.Stop()

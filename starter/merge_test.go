@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 )
 
 // testMerge merges runs into the branch that is checked out, and then into one that has moved on.
@@ -168,12 +169,12 @@ func TestAMergesChecksSeeToolchains(t *testing.T) {
 	c, _ := clitest.LocalFactory(t, engine.File{}, false)
 	c.Environ = append(c.Environ, "PATH="+os.Getenv("PATH"))
 	of := run.Input{RunID: "r1", Checks: []string{"frobnicate"}, Repository: run.Repository{Path: dir, Base: head}}
-	config, err := hostWith(c, []string{tools})
+	config, err := sandboxing.Host(c, []string{tools})
 	clitest.Must(t, err)
 	if got, err := checkMerged(t.Context(), c, config, of, head); err != nil || len(got) != 1 {
 		t.Errorf("with the toolchain: %+v, %v", got, err)
 	}
-	config, err = hostWith(c, nil)
+	config, err = sandboxing.Host(c, nil)
 	clitest.Must(t, err)
 	if _, err := checkMerged(t.Context(), c, config, of, head); err == nil || !strings.Contains(err.Error(), "frobnicate") {
 		t.Errorf("the control: without it %v", err)

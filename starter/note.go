@@ -6,9 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
 
 func noteCommand(c *factory.Factory) *cobra.Command {
@@ -24,9 +26,9 @@ func noteCommand(c *factory.Factory) *cobra.Command {
 			if err := f.Note(ctx, f.ID, n); err != nil {
 				return err
 			}
-			return printAccepted(c, f, "", "noted: the next prompt carries it, and an agent that takes notes into its turn is told now")
+			return waits.PrintAccepted(c, f, "", "noted: the next prompt carries it, and an agent that takes notes into its turn is told now")
 		}),
 	}
-	byFlag(c, cmd.Flags(), &n.By, "`name` of who says it")
+	byflag.Add(c, cmd.Flags(), &n.By, "`name` of who says it")
 	return cmd
 }

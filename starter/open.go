@@ -6,17 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
-	"github.com/ratchet-dev/ratchet/internal/git"
-	"github.com/ratchet-dev/ratchet/internal/patch"
-	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/starter/internal/checkouts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -50,11 +44,11 @@ func openRun(ctx context.Context, c *factory.Factory, r runref.Found, show bool)
 	if err != nil {
 		return err
 	}
-	tree, err := checkoutOf(c, r.ID, facts.Repository)
+	tree, err := checkouts.Of(c, r.ID, facts.Repository)
 	if err != nil {
 		return err
 	}
-	changed := changedSince(ctx, tree)
+	changed := checkouts.Changed(ctx, tree)
 	if !changed {
 		if err := tree.Make(ctx, cmp.Or(facts.Head, facts.Repository.Base)); err != nil {
 			return fmt.Errorf("check out run %s: %w", r.ShownName(), err)
@@ -73,39 +67,6 @@ func openRun(ctx context.Context, c *factory.Factory, r runref.Found, show bool)
 		return nil
 	}
 	return runEditor(ctx, c, editor, path)
-}
-
-// checkouts is the directory below the runs directory that has the checkouts of openRun, by the run's id.
-const checkouts = "checkouts"
-
-// checkoutOf returns the checkout of a run, which need not be there.
-func checkoutOf(c *factory.Factory, id run.ID, of run.Repository) (*scratch.Scratch, error) {
-	dir, err := filepath.Abs(filepath.Join(c.RunsDir, checkouts, string(id)))
-	if err != nil {
-		return nil, err
-	}
-	return scratch.Open(scratch.Spec{Repo: of.Path, Prefix: of.Prefix, Dir: dir})
-}
-
-// changedSince reports whether a checkout that is there has anything that making it anew would lose: changed files,
-// files that git ignores, what is staged, or new commits, also on a branch that is not checked out.
-func changedSince(ctx context.Context, tree *scratch.Scratch) bool {
-	commit, made := tree.Made()
-	if !made {
-		return false
-	}
-	if diff, err := tree.Changes(ctx, patch.Limits{}); err != nil || len(diff) > 0 {
-		return true
-	}
-	own := git.Repo{Dir: tree.Top(), GitDir: filepath.Join(tree.Top(), ".git"), WorkTree: tree.Top()}
-	if ignored, err := own.Run(ctx, "ls-files", "-z", "--others"); err != nil || len(ignored) > 0 {
-		return true
-	}
-	if _, err := own.Run(ctx, "diff-index", "--cached", "--quiet", "--no-ext-diff", string(commit), "--"); err != nil {
-		return true
-	}
-	commits, err := own.Run(ctx, "rev-parse", "HEAD", "--all")
-	return err != nil || slices.ContainsFunc(strings.Fields(string(commits)), func(id string) bool { return id != string(commit) })
 }
 
 // runEditor opens the editor on a directory and waits for it.

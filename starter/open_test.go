@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/checkouts"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
@@ -65,11 +66,11 @@ func TestWhatTheUserHasMadeInACheckoutKeepsIt(t *testing.T) {
 			commit(t, repo)
 			c := newFactory(console.Console{})
 			c.RunsDir = t.TempDir()
-			tree, err := checkoutOf(c, "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", run.Repository{Path: repo})
+			tree, err := checkouts.Of(c, "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", run.Repository{Path: repo})
 			clitest.Must(t, err)
 			clitest.Must(t, tree.Make(t.Context(), run.Commit(strings.TrimSpace(clitest.Git(t, repo, "rev-parse", "HEAD")))))
 			tc.change(t, tree.Top())
-			if kept := changedSince(t.Context(), tree); kept != tc.kept {
+			if kept := checkouts.Changed(t.Context(), tree); kept != tc.kept {
 				t.Errorf("kept: %v", kept)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 )
 
 func (b bench) dirOf(id string) string { return filepath.Join(b.runsDir, "workflows", id) }
@@ -37,10 +38,10 @@ func (b bench) onDisk(id string) []run.Event {
 func (b bench) database(from, to string) {
 	b.Helper()
 	for _, f := range []string{"", "-wal", "-shm"} {
-		content, err := os.ReadFile(filepath.Join(from, databaseName+f))
-		_ = os.Remove(filepath.Join(to, databaseName+f))
+		content, err := os.ReadFile(filepath.Join(from, localhost.Database+f))
+		_ = os.Remove(filepath.Join(to, localhost.Database+f))
 		if err == nil && from != to {
-			err = os.WriteFile(filepath.Join(to, databaseName+f), content, 0o600)
+			err = os.WriteFile(filepath.Join(to, localhost.Database+f), content, 0o600)
 		}
 		if err != nil && f == "" {
 			b.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
+	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/register"
@@ -159,7 +160,7 @@ func hookCommand(c *factory.Factory) *cobra.Command {
 			if !isPersonsSession(c) {
 				return nil
 			}
-			dirs, err := findRegistry(c)
+			dirs, err := citizens.Registry(c)
 			if err != nil {
 				return err
 			}

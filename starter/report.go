@@ -32,7 +32,7 @@ developer it was, and what it used in any phase.`,
 		Example: "  starter report\n  starter report --since 30d --json | jq .total",
 		Args:    usage.Args(0, "no arguments"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
-			span, err := parseSpan(since)
+			span, err := usage.Span(since)
 			if err != nil {
 				return usage.Errorf("--since: %w", err)
 			}
@@ -41,20 +41,6 @@ developer it was, and what it used in any phase.`,
 	}
 	cmd.Flags().StringVar(&since, "since", "7d", "`span` of time, such as 36h, 7d or 4w")
 	return cmd
-}
-
-// parseSpan reads a time span, also in days and weeks.
-func parseSpan(text string) (time.Duration, error) {
-	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
-		if n, err := strconv.Atoi(strings.TrimSuffix(text, unit)); strings.HasSuffix(text, unit) && err == nil && n >= 0 && n <= 5000 {
-			return time.Duration(n) * length, nil
-		}
-	}
-	span, err := time.ParseDuration(text)
-	if err != nil || span < 0 {
-		return 0, fmt.Errorf("%q is no span of time: want such as 36h, 7d or 4w", text)
-	}
-	return span, nil
 }
 
 func reportRuns(ctx context.Context, c *factory.Factory, since time.Time) error {

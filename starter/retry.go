@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
@@ -174,7 +175,11 @@ func goOnOnto(ctx context.Context, c *factory.Factory, r runref.Found, s *run.Sn
 	if err != nil {
 		return in, fmt.Errorf("--onto %s: %w", display.Line(f.onto), err)
 	}
-	patch, err := diffOf(ctx, c, r, diffFlags{branch: true, raw: true})
+	facts, err := r.Facts(ctx, r.ID)
+	if err != nil {
+		return in, err
+	}
+	patch, err := artifacts.BranchDiff(ctx, r, facts)
 	if err != nil {
 		return in, err
 	}

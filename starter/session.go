@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessionruns"
@@ -24,9 +23,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
+	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
+	"github.com/ratchet-dev/ratchet/starter/internal/sessionref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -53,35 +54,6 @@ SESSION is a session id, a workflow id, or the beginning of one.`,
 	cmd.AddCommand(sessionStartCommand(c), sessionListCommand(c), sessionShowCommand(c), sessionSayCommand(c), sessionSetCommand(c), sessionWatchCommand(c),
 		sessionInterruptCommand(c), sessionDecideCommand(c), sessionDiffCommand(c), sessionStopCommand(c), sessionRetireCommand(c))
 	return cmd
-}
-
-const wantsSession = "one SESSION: an id from `starter session list` or the beginning of one"
-
-// foundSession is a session and the client that reaches it.
-type foundSession struct {
-	sessions.Client
-	id session.ID
-}
-
-// onSession returns a cobra handler that calls handle with the session that the first argument names.
-func onSession(c *factory.Factory, handle func(ctx context.Context, s foundSession, args []string) error) func(*cobra.Command, []string) error {
-	return c.Handle(func(ctx context.Context, args []string) error {
-		t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
-		if err != nil {
-			return err
-		}
-		defer t.Close()
-		client := sessionsOf(c, t)
-		id, err := client.Find(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return handle(ctx, foundSession{client, id}, args[1:])
-	})
-}
-
-func sessionsOf(c *factory.Factory, t client.Client) sessions.Client {
-	return sessions.Client{Temporal: t, Queue: c.Queue, MayDecide: c.MayDecide}
 }
 
 // sessionFlags holds the flags of `session start`.
@@ -159,7 +131,7 @@ func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) erro
 	if err := readyGrant(ctx, c, c.ClientOf(t), in.Runs); err != nil {
 		return err
 	}
-	s := sessionsOf(c, t)
+	s := sessionref.Client(c, t)
 	if err := s.Start(ctx, in); err != nil {
 		return err
 	}
@@ -220,7 +192,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 	if in.Dir, err = filepath.Abs("."); err != nil {
 		return in, err
 	}
-	if in.Deliveries, err = deliveryMode(c, f.deliver); err != nil {
+	if in.Deliveries, err = delivering.Mode(c, f.deliver); err != nil {
 		return in, err
 	}
 	if !(f.maxCost >= 0) { // nan is no budget
@@ -257,7 +229,7 @@ func sessionListCommand(c *factory.Factory) *cobra.Command {
 				return err
 			}
 			defer t.Close()
-			found, err := sessionsOf(c, t).List(ctx, all, limit)
+			found, err := sessionref.Client(c, t).List(ctx, all, limit)
 			if err != nil {
 				return err
 			}
@@ -305,29 +277,6 @@ func sessionStateIn(s terminal.Style, state session.State) string {
 		return s.Bad(string(state))
 	}
 	return string(state)
-}
-
-// completeSession completes the id of a session for the shell.
-func completeSession(c *factory.Factory) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.RunsDir})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		defer t.Close()
-		found, err := sessionsOf(c, t).List(cmd.Context(), false, 50)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var ids []string
-		for _, l := range found {
-			ids = append(ids, cobra.CompletionWithDesc(string(l.ID), string(l.State)+" "+story.OneLine(cmp.Or(l.Title, l.Provider), 40)))
-		}
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
 }
 
 // sessionRecord returns the directory of a session on this host.

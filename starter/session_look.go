@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/sessionref"
 )
 
 // sessionPoll is the time between two looks at a session that is followed.
@@ -19,7 +20,7 @@ const sessionPoll = 300 * time.Millisecond
 // sessionLooks looks at a session again and again. It outlives workers and engines.
 type sessionLooks struct {
 	c     *factory.Factory
-	s     foundSession
+	s     sessionref.Found
 	began bool
 	again client.Client // to the engine that was found last; nil: the first one
 }
@@ -40,7 +41,7 @@ func (l *sessionLooks) next(ctx context.Context, away func(error)) (session.Snap
 			}
 		}
 		l.began = true
-		snap, err := l.s.State(ctx, l.s.id)
+		snap, err := l.s.State(ctx, l.s.ID)
 		_, canceled := errors.AsType[*serviceerror.Canceled](err) // an engine that stops cancels the calls that it answers
 		if !isAway(err) && !(canceled && ctx.Err() == nil) {
 			return snap, err

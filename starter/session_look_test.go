@@ -18,8 +18,10 @@ import (
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/sessionref"
 )
 
 // looked is an engine that gives a session's snapshots one after the other, the last one again and again.
@@ -34,12 +36,8 @@ type looked struct {
 
 // GetWorkflowHistory returns no events.
 func (*looked) GetWorkflowHistory(context.Context, string, string, bool, enums.HistoryEventFilterType) client.HistoryEventIterator {
-	return noEvents{}
+	return clitest.NoEvents{}
 }
-
-type noEvents struct{ client.HistoryEventIterator }
-
-func (noEvents) HasNext() bool { return false }
 
 func (l *looked) UpdateWorkflow(context.Context, client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	return nil, l.update
@@ -65,11 +63,11 @@ func (l *looked) QueryWorkflowWithOptions(ctx context.Context, r *client.QueryWo
 }
 
 // followed returns a command line that follows the session of the engine.
-func followed(t *testing.T, l looked) (c *factory.Factory, s foundSession, out *bytes.Buffer) {
+func followed(t *testing.T, l looked) (c *factory.Factory, s sessionref.Found, out *bytes.Buffer) {
 	l.t, out = t, &bytes.Buffer{}
 	c = newFactory(console.Console{Out: out, Err: out, Now: time.Now})
 	c.RunsDir = t.TempDir()
-	return c, foundSession{sessions.Client{Temporal: &l}, "s1"}, out
+	return c, sessionref.Found{Client: sessions.Client{Temporal: &l}, ID: "s1"}, out
 }
 
 // snapshots returns the states that a session takes when the events happen to it.
@@ -112,9 +110,9 @@ func TestEachCallThatWaitsIsTold(t *testing.T) {
 func TestFollowingEndsWithTheWorkflow(t *testing.T) {
 	working := snapshots(t, session.Said{Message: session.Message{ID: "m1", Text: "do"}}, session.SittingBegun{},
 		session.Report{Epoch: 1, N: 1, Seated: &session.Seated{Queue: "own"}}, session.HandingBegun{})[3:]
-	for what, follow := range map[string]func(*factory.Factory, foundSession) error{
-		"watch": func(c *factory.Factory, s foundSession) error { return watchSession(t.Context(), c, s) },
-		"say": func(c *factory.Factory, s foundSession) error {
+	for what, follow := range map[string]func(*factory.Factory, sessionref.Found) error{
+		"watch": func(c *factory.Factory, s sessionref.Found) error { return watchSession(t.Context(), c, s) },
+		"say": func(c *factory.Factory, s sessionref.Found) error {
 			if err := awaitAnswer(t.Context(), c, s, "m1"); err == nil || !strings.Contains(err.Error(), "terminated") {
 				return errors.Join(errors.New("not refused"), err)
 			}
@@ -141,12 +139,12 @@ func TestAnAnswerThatIsForgottenIsNotAwaited(t *testing.T) {
 // next worker takes it.
 func TestAMessageThatMayBeTakenLaterIsSaidOnce(t *testing.T) {
 	_, s, _ := followed(t, looked{update: serviceerror.NewDeadlineExceeded("no poller")})
-	err := sayOnce(t.Context(), s.Client, s.id, session.Message{ID: "m1", Text: "do"})
+	err := sayOnce(t.Context(), s.Client, s.ID, session.Message{ID: "m1", Text: "do"})
 	if !errors.Is(err, runs.ErrNoWorker) || !strings.Contains(err.Error(), "--message-id m1") {
 		t.Errorf("error %v", err)
 	}
 	_, s, _ = followed(t, looked{update: serviceerror.NewNotFound("no such workflow")})
-	if err := sayOnce(t.Context(), s.Client, s.id, session.Message{ID: "m1", Text: "do"}); err == nil || strings.Contains(err.Error(), "--message-id") {
+	if err := sayOnce(t.Context(), s.Client, s.ID, session.Message{ID: "m1", Text: "do"}); err == nil || strings.Contains(err.Error(), "--message-id") {
 		t.Errorf("error %v", err)
 	}
 }

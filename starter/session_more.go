@@ -10,7 +10,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/sessionref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -37,15 +39,15 @@ func sessionMessageCommand(c *factory.Factory, use, update, verdict, short, long
 	var by sessionflow.By
 	cmd := &cobra.Command{
 		Use: use + " SESSION", Short: short, Long: long, Example: "  starter session " + use + " 0198c5e2",
-		Args: usage.Args(1, wantsSession), ValidArgsFunction: completeSession(c),
-		RunE: onSession(c, func(ctx context.Context, s foundSession, _ []string) error {
-			if err := s.Send(ctx, s.id, update, "", by, nil); err != nil {
+		Args: usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
+		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {
+			if err := s.Send(ctx, s.ID, update, "", by, nil); err != nil {
 				return err
 			}
-			return printTaken(c, s.id, "", verdict)
+			return printTaken(c, s.ID, "", verdict)
 		}),
 	}
-	byFlag(c, cmd.Flags(), &by.By, "`name` of who says it")
+	byflag.Add(c, cmd.Flags(), &by.By, "`name` of who says it")
 	return cmd
 }
 
@@ -56,13 +58,13 @@ func sessionDiffCommand(c *factory.Factory) *cobra.Command {
 		Long: `Prints the diff of the session's checkout against the commit that it was made
 from. Nothing of it is in your repository: ` + "`git apply`" + ` takes it in.`,
 		Example: "  starter session diff 0198c5e2 | git apply --index",
-		Args:    usage.Args(1, wantsSession), ValidArgsFunction: completeSession(c),
-		RunE: onSession(c, func(ctx context.Context, s foundSession, _ []string) error {
+		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
+		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {
 			var ref run.Ref
-			if err := s.Send(ctx, s.id, sessionflow.DiffUpdate, "", sessionflow.By{}, &ref); err != nil {
+			if err := s.Send(ctx, s.ID, sessionflow.DiffUpdate, "", sessionflow.By{}, &ref); err != nil {
 				return err
 			}
-			diff, err := sessionArtifact(c, s.id, ref)
+			diff, err := sessionArtifact(c, s.ID, ref)
 			if err != nil {
 				return err
 			}
@@ -83,9 +85,9 @@ func sessionShowCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "show SESSION", Short: "Show the session's state and its last messages",
 		Example: "  starter session show 0198c5e2\n  starter session show 0198c5e2 --json | jq .usage",
-		Args:    usage.Args(1, wantsSession), ValidArgsFunction: completeSession(c),
-		RunE: onSession(c, func(ctx context.Context, s foundSession, _ []string) error {
-			snap, err := s.State(ctx, s.id)
+		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
+		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {
+			snap, err := s.State(ctx, s.ID)
 			if err != nil {
 				return err
 			}
@@ -145,13 +147,13 @@ func sessionWatchCommand(c *factory.Factory) *cobra.Command {
 		Long: `Prints each answer of the session's agent, each change of the session's state, and
 what it waits for, until it is retired. An interrupt ends the following alone.`,
 		Example: "  starter session watch 0198c5e2",
-		Args:    usage.Args(1, wantsSession), ValidArgsFunction: completeSession(c),
-		RunE: onSession(c, func(ctx context.Context, s foundSession, _ []string) error { return watchSession(ctx, c, s) }),
+		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
+		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error { return watchSession(ctx, c, s) }),
 	}
 }
 
 // watchSession prints the changes at each look, until the session is retired.
-func watchSession(ctx context.Context, c *factory.Factory, s foundSession) error {
+func watchSession(ctx context.Context, c *factory.Factory, s sessionref.Found) error {
 	var seen session.Snapshot
 	first, told := true, map[string]bool{}
 	looks := sessionLooks{c: c, s: s}
@@ -170,7 +172,7 @@ func watchSession(ctx context.Context, c *factory.Factory, s foundSession) error
 		away = false
 		for _, p := range snap.Past {
 			if !told[p.ID] && !first {
-				printEnd(c, s.id, p)
+				printEnd(c, s.ID, p)
 			}
 			told[p.ID] = true
 		}

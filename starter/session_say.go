@@ -15,8 +15,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/sessionref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
@@ -36,8 +38,8 @@ an answer about a budget.`,
   git log -5 | starter session say 0198c5e2 - --model opus
   starter session say 0198c5e2 'Go on' --message-id nightly-7 --detach`,
 		Args:              usage.Args(2, "a SESSION and the message as one argument"),
-		ValidArgsFunction: completeSession(c),
-		RunE: onSession(c, func(ctx context.Context, s foundSession, args []string) error {
+		ValidArgsFunction: sessionref.Complete(c),
+		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, args []string) error {
 			var err error
 			if m.Text, err = textArgument(c, args[0]); err != nil {
 				return err
@@ -45,11 +47,11 @@ an answer about a budget.`,
 			if m.ID == "" {
 				m.ID = uuid.NewString()
 			}
-			if err := sayOnce(ctx, s.Client, s.id, m); err != nil {
+			if err := sayOnce(ctx, s.Client, s.ID, m); err != nil {
 				return err
 			}
 			if detach {
-				return printTaken(c, s.id, m.ID, "taken")
+				return printTaken(c, s.ID, m.ID, "taken")
 			}
 			return awaitAnswer(ctx, c, s, m.ID)
 		}),
@@ -59,7 +61,7 @@ an answer about a budget.`,
 	flags.StringVar(&m.Override.Mode, "mode", "", "`mode` for this message alone")
 	flags.BoolVar(&m.Fresh, "fresh", false, "begin a new session of the agent, which knows nothing of earlier messages")
 	flags.StringVar(&m.ID, "message-id", "", "`id` of the message: one that is said twice is said once; default: a new one")
-	byFlag(c, flags, &m.By, "`name` of who says it")
+	byflag.Add(c, flags, &m.By, "`name` of who says it")
 	flags.BoolVar(&detach, "detach", false, "do not wait for the answer")
 	return cmd
 }
@@ -87,7 +89,7 @@ func printTaken(c *factory.Factory, id session.ID, about, verdict string) error 
 }
 
 // awaitAnswer waits until the message has ended or a person must decide, and prints either.
-func awaitAnswer(ctx context.Context, c *factory.Factory, s foundSession, message string) error {
+func awaitAnswer(ctx context.Context, c *factory.Factory, s sessionref.Found, message string) error {
 	screen := c.ErrorScreen()
 	work := screen.Work("the agent works")
 	defer work.Stop()
@@ -100,7 +102,7 @@ func awaitAnswer(ctx context.Context, c *factory.Factory, s foundSession, messag
 		}
 		if i := slices.IndexFunc(snap.Past, func(p session.Past) bool { return p.ID == message }); i >= 0 {
 			work.Stop()
-			return printAnswer(c, s.id, snap.Past[i])
+			return printAnswer(c, s.ID, snap.Past[i])
 		}
 		if err := checkAwaited(snap, message); err != nil {
 			return err
@@ -211,9 +213,9 @@ pending now; with it the decision fits that call alone. Any other word answers t
 question about a used-up budget: the new total, or stop.`,
 		Example:           "  starter session decide 0198c5e2 approve --session\n  starter session decide 0198c5e2 reject --reason 'not that file'\n  starter session decide 0198c5e2 200000",
 		Args:              usage.Args(2, "a SESSION and approve, reject or an answer"),
-		ValidArgsFunction: completeSession(c),
-		RunE: onSession(c, func(ctx context.Context, s foundSession, args []string) error {
-			snap, err := s.State(ctx, s.id)
+		ValidArgsFunction: sessionref.Complete(c),
+		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, args []string) error {
+			snap, err := s.State(ctx, s.ID)
 			if err != nil {
 				return err
 			}
@@ -224,14 +226,14 @@ question about a used-up budget: the new total, or stop.`,
 			if d.ApprovalID == "" {
 				pending := snap.Pending()
 				if len(pending.Asks) == 0 {
-					return fmt.Errorf("session %s waits for no decision, it is %s", s.id, snap.State)
+					return fmt.Errorf("session %s waits for no decision, it is %s", s.ID, snap.State)
 				}
 				d.ApprovalID = pending.Asks[0].ApprovalID
 			}
-			if err := s.Send(ctx, s.id, sessionflow.ApprovalMessage, "", d, nil); err != nil {
+			if err := s.Send(ctx, s.ID, sessionflow.ApprovalMessage, "", d, nil); err != nil {
 				return err
 			}
-			return printTaken(c, s.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision])
+			return printTaken(c, s.ID, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision])
 		}),
 	}
 	flags := cmd.Flags()
@@ -239,17 +241,17 @@ question about a used-up budget: the new total, or stop.`,
 	flags.BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well")
 	flags.BoolVar(&d.Final, "final", false, "of a rejection: end the turn")
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the agent is told")
-	byFlag(c, flags, &d.By, "`name` of who decides")
+	byflag.Add(c, flags, &d.By, "`name` of who decides")
 	return cmd
 }
 
-func answerSession(ctx context.Context, c *factory.Factory, s foundSession, snap session.Snapshot, r run.Reply) error {
+func answerSession(ctx context.Context, c *factory.Factory, s sessionref.Found, snap session.Snapshot, r run.Reply) error {
 	if snap.Doubt == nil {
-		return usage.Errorf("session %s asks nothing about a budget, it is %s: want approve or reject", s.id, snap.State)
+		return usage.Errorf("session %s asks nothing about a budget, it is %s: want approve or reject", s.ID, snap.State)
 	}
 	r.QuestionID = snap.Doubt.ID
-	if err := s.Send(ctx, s.id, sessionflow.AnswerMessage, "", r, nil); err != nil {
+	if err := s.Send(ctx, s.ID, sessionflow.AnswerMessage, "", r, nil); err != nil {
 		return err
 	}
-	return printTaken(c, s.id, r.QuestionID, "answered")
+	return printTaken(c, s.ID, r.QuestionID, "answered")
 }

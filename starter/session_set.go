@@ -7,7 +7,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/sessionref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
@@ -23,12 +25,12 @@ stays; an empty text leaves the choice to the agent. A turn under way ends as it
 began. An agent without a turn is ended: the next message resumes it with the
 choice.`,
 		Example: "  starter session set 0198c5e2 --model opus\n  starter session set 0198c5e2 --mode plan\n  starter session set 0198c5e2 --model ''",
-		Args:    usage.Args(1, wantsSession), ValidArgsFunction: completeSession(c),
+		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&model, "model", "", "`model` from the next turn on")
 	flags.StringVar(&mode, "mode", "", "`mode` from the next turn on, by the agent's own name; starter agents --json lists them")
-	byFlag(c, flags, &by, "`name` of who says it")
+	byflag.Add(c, flags, &by, "`name` of who says it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var change setup.Change
 		if flags.Changed("model") {
@@ -40,12 +42,12 @@ choice.`,
 		if change.IsZero() {
 			return usage.Errorf("nothing to change: give --model, --mode, or both")
 		}
-		return onSession(c, func(ctx context.Context, s foundSession, _ []string) error {
+		return sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {
 			var chosen sessionflow.Chosen
-			if err := s.Send(ctx, s.id, sessionflow.ChooseUpdate, "", sessionflow.Choosing{Change: change, By: by}, &chosen); err != nil {
+			if err := s.Send(ctx, s.ID, sessionflow.ChooseUpdate, "", sessionflow.Choosing{Change: change, By: by}, &chosen); err != nil {
 				return err
 			}
-			return printChosen(c, s.id, chosen)
+			return printChosen(c, s.ID, chosen)
 		})(cmd, args)
 	}
 	return cmd

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,27 +11,17 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
+	"github.com/ratchet-dev/ratchet/starter/internal/standing"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
-
-// standingOf is the output of `status`. It holds the WorkflowState of the contract, and beside
-// it the pending approval or question, the facts and the running activities.
-type standingOf struct {
-	run.State
-	Pending    *run.Pending    `json:"pending,omitempty"`
-	Facts      rundir.Facts    `json:"facts"`
-	Activities []runs.Activity `json:"activities,omitempty"`
-	Record     *recordNote     `json:"record,omitempty"`
-}
 
 func statusCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
@@ -42,7 +31,7 @@ func statusCommand(c *factory.Factory) *cobra.Command {
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
 		ValidArgsFunction: runref.Complete(c),
 		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
-			st, err := statusOf(ctx, c, r)
+			st, err := standing.Of(ctx, c, r)
 			if err != nil {
 				return err
 			}
@@ -55,47 +44,7 @@ func statusCommand(c *factory.Factory) *cobra.Command {
 	}
 }
 
-func statusOf(ctx context.Context, c *factory.Factory, r runref.Found) (st standingOf, err error) {
-	e, err := r.Describe(ctx, r.ID)
-	if err != nil {
-		return st, err
-	}
-	recorded := seqOn(c, r.ID)
-	if st.State, err = r.State(ctx, r.ID); err == nil {
-		st.Facts, err = r.Facts(ctx, r.ID)
-	}
-	if errors.Is(err, runs.ErrNoWorker) && !e.Open {
-		if s := recordedEnd(c, r.ID); s != nil {
-			fmt.Fprintf(c.Err, "starter: no worker answers: this is what the record of run %s says\n", r.ID)
-			return standingOf{State: s.State, Facts: rundir.FactsOf(s)}, nil
-		}
-	}
-	if errors.Is(err, runs.ErrNoWorker) {
-		return st, fmt.Errorf("run %s is %s as last heard; %w", r.ID, e.Status, runs.ErrNoWorker)
-	}
-	if err != nil {
-		return st, err
-	}
-	if !e.Open && !st.Status.Terminal() {
-		return st, runref.OutsideError(c, r, e.Outcome, st.Status)
-	}
-	if !st.Status.Terminal() {
-		p, err := r.Pending(ctx, r.ID)
-		if err != nil {
-			return st, err
-		}
-		if st.Status.Waiting() || p.Limited != nil || len(p.RefusedSignals) > 0 {
-			st.Pending = &p
-		}
-	}
-	st.Activities = e.Activities
-	if st.Record = noteOn(c, r.ID, recorded, st.State); st.Record != nil && st.Record.Ahead > 0 {
-		takeRecorded(c, &st)
-	}
-	return st, nil
-}
-
-func printStatus(c *factory.Factory, st standingOf) {
+func printStatus(c *factory.Factory, st standing.Standing) {
 	s := c.Style()
 	var rows [][]string
 	row := func(name, format string, args ...any) {
@@ -151,7 +100,7 @@ func printStatus(c *factory.Factory, st standingOf) {
 	if e := st.LastError; e != nil {
 		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
 	}
-	for _, line := range st.Record.lines() {
+	for _, line := range st.Record.Lines() {
 		row("record", "%s", s.Wait(story.OneLine(line, 400)))
 	}
 	c.Printf("%s", terminal.TableWithin(rows, c.Columns()))

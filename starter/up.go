@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -16,13 +14,11 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/engine"
-	"github.com/ratchet-dev/ratchet/internal/file"
-	"github.com/ratchet-dev/ratchet/internal/proc/process"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/adrift"
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
-	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -31,12 +27,6 @@ const (
 	defaultPort   = 7233
 	defaultUIPort = 8233
 )
-
-// databaseName is the name of the file with the engine's state in the runs directory.
-const databaseName = "engine.db"
-
-// forDemoFlag is the flag by which the demo starts an engine and a worker of its own.
-const forDemoFlag = "for-demo"
 
 type upFlags struct {
 	db           string
@@ -91,11 +81,11 @@ The engine is built once.`,
 		}
 		return runLocally(ctx, c, f)
 	})
-	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
+	flags.StringVar(&f.db, "db", "", "database `file`; default: "+localhost.Database+" in the runs directory")
 	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one, and so does the default where it is taken")
 	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the HTTP API; 0 takes a free one, and so does the default where it is taken")
-	flags.BoolVar(&f.forDemo, forDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
-	_ = flags.MarkHidden(forDemoFlag)
+	flags.BoolVar(&f.forDemo, localhost.ForDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
+	_ = flags.MarkHidden(localhost.ForDemoFlag)
 	flags.BoolVar(&f.background, background.Flag, false, "return when all is ready; engine and worker go on until starter stop")
 	flags.BoolVar(&f.unit, "unit", false, "print a user unit for systemd with these flags, and start nothing")
 	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
@@ -112,7 +102,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 		}
 	}
 	if f.db == "" {
-		f.db = filepath.Join(c.RunsDir, databaseName)
+		f.db = filepath.Join(c.RunsDir, localhost.Database)
 	}
 	started := func() {}
 	if !f.forDemo {
@@ -141,29 +131,29 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 	if f.worker.Sandbox, err = sandboxing.Choose(c, string(f.worker.Sandbox)); err != nil {
 		return err
 	}
-	h, err := startLocalHost(ctx, c, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Open: f.open}, f.worker)
+	h, err := localhost.Start(ctx, c, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Open: f.open}, f.worker)
 	if err != nil {
 		return err
 	}
-	defer h.stop()
+	defer h.Stop()
 	started()
 	if err := showReady(c, h, f); err != nil {
 		return err
 	}
 	if f.forDemo {
-		return h.await(ctx)
+		return h.Await(ctx)
 	}
-	if ids, err := adriftRuns(ctx, c, c.ClientOf(h.worker.Client)); err == nil && len(ids) > 0 {
-		fmt.Fprintln(c.Err, adriftText(c, ids))
+	if ids, err := adrift.Find(ctx, c, c.ClientOf(h.Worker.Client)); err == nil && len(ids) > 0 {
+		fmt.Fprintln(c.Err, adrift.Text(c, ids))
 	}
 	if !c.JSON {
 		telling, stop := context.WithCancel(ctx)
 		var waits sync.WaitGroup
-		waits.Go(func() { printWaits(telling, c, c.ClientOf(h.worker.Client)) })
+		waits.Go(func() { printWaits(telling, c, c.ClientOf(h.Worker.Client)) })
 		defer waits.Wait()
 		defer stop()
 	}
-	err = h.await(ctx)
+	err = h.Await(ctx)
 	if ctx.Err() != nil {
 		fmt.Fprintln(c.Err, "stopping; runs go on at the next start, turns that dispatches own are cut off")
 	}
@@ -181,31 +171,18 @@ func untilEnd(ctx context.Context, r io.Reader) (context.Context, context.Cancel
 	return ctx, cancel
 }
 
-// await waits for the end of ctx, or of the engine by itself, which is an error.
-func (l *localHost) await(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-l.engine.Done():
-		return l.engine.Err()
-	}
-}
-
-// openWarning is what everyone who meets an open engine is told.
-const openWarning = "OPEN: this engine asks no caller who he is: every user and program of this machine can approve and run commands as you"
-
-func showReady(c *factory.Factory, h *localHost, f upFlags) error {
+func showReady(c *factory.Factory, h *localhost.Host, f upFlags) error {
 	if f.open && !f.forDemo {
-		fmt.Fprintln(c.Err, "starter: "+c.Style().Bad(openWarning))
+		fmt.Fprintln(c.Err, "starter: "+c.Style().Bad(localhost.OpenWarning))
 	}
 	if c.JSON {
 		shown := struct {
 			engine.File
 			Review string `json:"review,omitempty"` // opens the review page and the Web UI once
-		}{h.file, reviewLink(c, h)}
+		}{h.File, reviewLink(c, h)}
 		return c.PrintJSON(shown)
 	}
-	c.Printf("ready: engine %s, runs in %s\n", h.file.Address, h.file.RunsDir)
+	c.Printf("ready: engine %s, runs in %s\n", h.File.Address, h.File.RunsDir)
 	if link := reviewLink(c, h); link != "" {
 		c.Printf("review and approve at %s (once, within ten minutes; `%s` prints another link, `%s` one to Temporal's Web UI)\n", link, c.Hint("page"), c.Hint("ui"))
 	}
@@ -213,103 +190,9 @@ func showReady(c *factory.Factory, h *localHost, f upFlags) error {
 }
 
 // reviewLink returns a link that opens the review page once; empty: none is served.
-func reviewLink(c *factory.Factory, h *localHost) string {
-	if h.worker.Review == nil {
+func reviewLink(c *factory.Factory, h *localhost.Host) string {
+	if h.Worker.Review == nil {
 		return ""
 	}
-	return h.worker.Review.Place().LoginOwner(c.UserName(), "/", time.Now())
-}
-
-// localHost holds the engine and the worker of this process.
-type localHost struct {
-	engine *engine.Engine
-	worker *host.Worker
-	log    *os.File
-	file   engine.File
-}
-
-const startsEngine = "starts the engine"
-
-// stopTimeout bounds the end of the engine. A killed engine loses nothing.
-const stopTimeout = 10 * time.Second
-
-// startLocalHost starts the engine and the worker, and writes engine.json when
-// both are ready. The worker has the runs directory and the task queue of the command line.
-func startLocalHost(ctx context.Context, c *factory.Factory, e engine.Options, w host.Config) (_ *localHost, err error) {
-	screen := c.ErrorScreen()
-	work := screen.Work("tests the box")
-	defer work.Stop()
-	w.RunsDir, w.TaskQueue = c.RunsDir, c.Queue
-	if w.Warn == nil {
-		w.Warn = func(err error) { screen.Linef("starter: %v", err) }
-	}
-	h, err := host.Open(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	l := &localHost{}
-	defer func() {
-		if err != nil {
-			l.stop()
-		}
-	}()
-	if e.Key, err = engine.MakeKey(c.RunsDir); err != nil {
-		return nil, err
-	}
-	work.Step(startsEngine)
-	showBuild(&e, screen, work)
-	if l.engine, err = engine.Start(ctx, e); err != nil {
-		return nil, err
-	}
-	if l.log, err = file.Append(filepath.Join(c.RunsDir, "worker.log")); err != nil {
-		return nil, fmt.Errorf("log of the worker: %w", err)
-	}
-	work.Step("starts the worker")
-	log := slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Key: l.engine.Key, Open: l.engine.Open, API: l.engine.API, Logger: log}); err != nil {
-		return nil, err
-	}
-	runsDir, err := filepath.Abs(c.RunsDir)
-	if err != nil {
-		return nil, err
-	}
-	l.file = engine.File{Address: l.engine.Address, API: l.engine.API, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Open: l.engine.Open, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
-	l.file.UpPID, l.file.UpKey = os.Getpid(), process.StartKey(os.Getpid())
-	if l.worker.Review != nil {
-		l.file.UI = l.worker.Review.URL + review.UIPath
-	}
-	if h.Sandbox.Missing != nil {
-		l.file.NoBox = h.Sandbox.Missing.Error()
-	}
-	return l, engine.WriteFile(runsDir, l.file)
-}
-
-// showBuild shows the progress of the engine's build on a screen, in its moving line if it has one.
-func showBuild(e *engine.Options, screen *terminal.Screen, work *terminal.Work) {
-	e.Progress = screen.Line
-	if !screen.Live() {
-		return
-	}
-	e.Live = func(line string) {
-		if line == "" {
-			work.Step(startsEngine)
-			return
-		}
-		work.Show(line)
-	}
-}
-
-// stop ends the started parts, the engine last.
-func (l *localHost) stop() {
-	if l.worker != nil {
-		l.worker.Stop()
-	}
-	if l.engine != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		defer cancel()
-		_ = l.engine.Stop(ctx)
-	}
-	if l.log != nil {
-		_ = l.log.Close()
-	}
+	return h.Worker.Review.Place().LoginOwner(c.UserName(), "/", time.Now())
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
+	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 )
 
 // upProcess is `starter up` as a child of this process: an engine, and a process that carries the worker.
@@ -42,7 +43,7 @@ func startUp(ctx context.Context, c *factory.Factory, sandbox run.Sandbox, envir
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"up", "--" + forDemoFlag, "--json", "--port", "0", "--ui-port", "0", "--sandbox", string(sandbox), "--runs-dir", c.RunsDir, "--task-queue", c.Queue}
+	args := []string{"up", "--" + localhost.ForDemoFlag, "--json", "--port", "0", "--ui-port", "0", "--sandbox", string(sandbox), "--runs-dir", c.RunsDir, "--task-queue", c.Queue}
 	if c.Plain {
 		args = append(args, "--no-color")
 	}
@@ -128,7 +129,7 @@ func (u *upProcess) processes() processes { return processes{Engine: u.Engine.PI
 func (u *upProcess) stop() {
 	u.hangUp()
 	_ = u.input.Close()
-	late := time.NewTimer(2 * stopTimeout)
+	late := time.NewTimer(2 * localhost.StopTimeout)
 	defer late.Stop()
 	select {
 	case <-u.done:

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
@@ -28,30 +27,4 @@ waits. An interrupt ends the watching, never the run.`,
 	}
 	follow.AddVerbose(c, cmd)
 	return cmd
-}
-
-// byFlag adds the flag --by, which names who acts. The default is the user of this process. Another name is recorded with
-// that user beside it, because anyone can give any name.
-func byFlag(c *factory.Factory, flags *pflag.FlagSet, by *string, usage string) {
-	*by = c.UserName()
-	flags.Var(&byName{by, *by}, "by", usage)
-}
-
-// byName is the value of the flag --by.
-type byName struct {
-	name *string
-	user string
-}
-
-func (b *byName) String() string { return *b.name }
-
-func (*byName) Type() string { return "name" }
-
-// Set implements pflag.Value.
-func (b *byName) Set(name string) error {
-	*b.name = b.user
-	if name != "" && name != b.user {
-		*b.name = name + " (user " + b.user + ")"
-	}
-	return nil
 }

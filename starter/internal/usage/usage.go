@@ -5,7 +5,9 @@ package usage
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -65,4 +67,18 @@ func Explain(root, at *cobra.Command, args []string, err error) error {
 		}
 	}
 	return Errorf("%s: see `%s --help`", text, at.CommandPath())
+}
+
+// Span reads a time span, also in days and weeks.
+func Span(text string) (time.Duration, error) {
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if n, err := strconv.Atoi(strings.TrimSuffix(text, unit)); strings.HasSuffix(text, unit) && err == nil && n >= 0 && n <= 5000 {
+			return time.Duration(n) * length, nil
+		}
+	}
+	span, err := time.ParseDuration(text)
+	if err != nil || span < 0 {
+		return 0, fmt.Errorf("%q is no span of time: want such as 36h, 7d or 4w", text)
+	}
+	return span, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -106,4 +107,21 @@ func PrintWays(c *factory.Factory, o run.Outlook) {
 	for _, w := range o.Ways() {
 		c.ScreenOn(c.Out).Wrapped("  " + c.Style().Dim(w.Do+" → "+w.Leads))
 	}
+}
+
+// PrintAccepted prints that the run took a message.
+func PrintAccepted(c *factory.Factory, r runref.Found, about, verdict string) error {
+	if c.JSON {
+		return c.PrintJSON(struct {
+			RunID  run.ID   `json:"runId"`
+			Name   run.Name `json:"name,omitempty"`
+			ID     string   `json:"id,omitempty"`
+			Result string   `json:"result"`
+		}{r.ID, r.Name, about, verdict})
+	}
+	if about == "" {
+		about = "run"
+	}
+	c.Printf("%s of %s: %s\n", about, r.ShownName(), verdict)
+	return nil
 }

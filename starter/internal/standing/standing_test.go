@@ -1,4 +1,4 @@
-package main
+package standing
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/runtest"
 )
@@ -43,7 +44,7 @@ func (unserved) QueryWorkflow(context.Context, string, string, string, ...any) (
 
 // GetWorkflowHistory returns no events.
 func (unserved) GetWorkflowHistory(context.Context, string, string, bool, enums.HistoryEventFilterType) client.HistoryEventIterator {
-	return noEvents{}
+	return clitest.NoEvents{}
 }
 
 func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
@@ -63,7 +64,7 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 				f.Add(run.RunCanceled{})
 			}
 			var out, errs captured.Output
-			c := newFactory(console.Console{Out: &out, Err: &errs, Now: time.Now})
+			c := factory.New(console.Console{Out: &out, Err: &errs, Now: time.Now}, nil)
 			c.RunsDir = t.TempDir()
 			var log strings.Builder
 			for _, e := range f.Told {
@@ -72,7 +73,7 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 				log.WriteString(string(b) + "\n")
 			}
 			clitest.Write(t, filepath.Join(c.RunsDir, "workflows", "r1", "events.ndjson"), log.String())
-			st, err := statusOf(t.Context(), c, runref.Found{Client: runs.New(unserved{status: row.engine}, "queue"), ID: "r1", Name: ""})
+			st, err := Of(t.Context(), c, runref.Found{Client: runs.New(unserved{status: row.engine}, "queue"), ID: "r1", Name: ""})
 			if row.want != "" {
 				if err == nil || !strings.Contains(err.Error(), row.want) {
 					t.Errorf("got %v, want %q", err, row.want)

@@ -1,0 +1,68 @@
+// Package sessionref resolves the session that a command line names.
+package sessionref
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/host/sessions"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+)
+
+const Wants = "one SESSION: an id from `starter session list` or the beginning of one"
+
+// Found is a session and the client that reaches it.
+type Found struct {
+	sessions.Client
+	ID session.ID
+}
+
+// On returns a cobra handler that calls handle with the session that the first argument names.
+func On(c *factory.Factory, handle func(ctx context.Context, s Found, args []string) error) func(*cobra.Command, []string) error {
+	return c.Handle(func(ctx context.Context, args []string) error {
+		t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		client := Client(c, t)
+		id, err := client.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return handle(ctx, Found{client, id}, args[1:])
+	})
+}
+
+func Client(c *factory.Factory, t client.Client) sessions.Client {
+	return sessions.Client{Temporal: t, Queue: c.Queue, MayDecide: c.MayDecide}
+}
+
+// Complete completes the id of a session for the shell.
+func Complete(c *factory.Factory) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.RunsDir})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		defer t.Close()
+		found, err := Client(c, t).List(cmd.Context(), false, 50)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var ids []string
+		for _, l := range found {
+			ids = append(ids, cobra.CompletionWithDesc(string(l.ID), string(l.State)+" "+story.OneLine(cmp.Or(l.Title, l.Provider), 40)))
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
