@@ -8,6 +8,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/diff"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/doctor"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/env"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/events"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/list"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/logs"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/page"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/patch"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/report"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/show"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/status"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -104,11 +115,11 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 		}
 	}
 	add("start", demoCommand(c), upCommand(c), stopCommand(c), initCommand(c), runCommand(c), scheduleCommand(c), resumeCommand(c), sessionCommand(c))
-	add("after", mergeCommand(c), prCommand(c), retryCommand(c), continueCommand(c), openCommand(c), showCommand(c), reportCommand(c), cleanCommand(c))
-	add("look", reviewCommand(c), listCommand(c), statusCommand(c), watchCommand(c), eventsCommand(c), diffCommand(c), logsCommand(c))
+	add("after", mergeCommand(c), prCommand(c), retryCommand(c), continueCommand(c), openCommand(c), show.New(c), report.New(c), cleanCommand(c))
+	add("look", reviewCommand(c), list.New(c), status.New(c), watchCommand(c), events.New(c), diff.New(c), logs.New(c))
 	add("act", approveCommand(c), rejectCommand(c), answerCommand(c), noteCommand(c), cancelCommand(c))
 	add("peers", peersCommand(c), registerCommand(c), dispatchCommand(c), dispatchesCommand(c), inboxCommand(c), mcpCommand(c))
-	add("tools", patchCommand(c), agentsCommand(c), doctorCommand(c), envCommand(c), uiCommand(c), pageCommand(c))
+	add("tools", patch.New(c), agentsCommand(c), doctor.New(c), env.New(c), env.NewUI(c), page.New(c))
 	add("peers", deliverCommand(c), deliveriesCommand(c), deliveryCommand(c))
 	root.AddCommand(hookCommand(c))
 	root.SetHelpCommandGroupID("tools")

@@ -160,7 +160,7 @@ func TestDoorOfTheEngine(t *testing.T) {
 	if got := b.expect(0, "doctor", "--sandbox", "off").out; !regexp.MustCompile(`✓ lock +locked`).MatchString(got) {
 		t.Errorf("doctor:\n%s", got)
 	}
-	before, err := os.ReadFile(*b.env()[keyVariable])
+	before, err := os.ReadFile(*b.env()["TEMPORAL_TLS_CLIENT_KEY_PATH"])
 	clitest.Must(t, err)
 	stop()
 	if got := b.starter("ui"); got.code == 0 || !strings.Contains(got.err, "no review page") {
@@ -171,7 +171,7 @@ func TestDoorOfTheEngine(t *testing.T) {
 	if !strings.Contains(ready, `"open": true`) && !strings.Contains(ready, `"open":true`) || !strings.Contains(said, "OPEN: ") || strings.Count(said, "\n") != 2 { // the first is about the sandbox
 		t.Errorf("up --open says %q and %q", ready, said)
 	}
-	if vars := b.env(); vars[keyVariable] != nil {
+	if vars := b.env(); vars["TEMPORAL_TLS_CLIENT_KEY_PATH"] != nil {
 		t.Errorf("env of an open engine: %v", vars)
 	}
 	if got := b.expect(0, "doctor", "--sandbox", "off").out; !strings.Contains(got, "lock") || !strings.Contains(got, "OPEN: ") {
@@ -180,7 +180,7 @@ func TestDoorOfTheEngine(t *testing.T) {
 	stop()
 
 	up(t, b.runsDir)
-	if after, err := os.ReadFile(*b.env()[keyVariable]); err != nil || string(after) != string(before) {
+	if after, err := os.ReadFile(*b.env()["TEMPORAL_TLS_CLIENT_KEY_PATH"]); err != nil || string(after) != string(before) {
 		t.Errorf("the key of the next engine is another: %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func testEnv(b bench) {
 	profile := filepath.Join(b.TempDir(), "temporal.toml")
 	clitest.Write(b.T, profile, "[profile.cloud]\naddress = \"cloud:1\"\napi_key = \"k\"\n")
 	b.Setenv("TEMPORAL_CONFIG_FILE", profile)
-	for _, name := range []string{certVariable, keyVariable, authorityVariable} {
+	for _, name := range []string{"TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_CLIENT_KEY_PATH", "TEMPORAL_TLS_SERVER_CA_CERT_PATH"} {
 		if file := b.env()[name]; file == nil || *file != filepath.Join(b.runsDir, engine.KeyFile) {
 			b.Errorf("%s is %v", name, file)
 		}

@@ -136,7 +136,7 @@ func TestARecordOfAnotherEngineIsNotShown(t *testing.T) {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
-	t.Setenv(keyVariable, filepath.Join(there, engine.KeyFile))
+	t.Setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", filepath.Join(there, engine.KeyFile))
 	if got := starter(t.Context(), "", "logs", "shop#1", "--runs-dir", here); got.code != 0 || !strings.Contains(got.out, "words of this run") {
 		t.Errorf("the engine that `starter env` names: %+v", got)
 	}

@@ -19,7 +19,7 @@ func TestARecordIsFoundBesideTheNamedEngine(t *testing.T) {
 	runsDir := c.RunsDir
 	c.Environ = []string{"HOME=" + t.TempDir()} // the default is another directory
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
-	t.Setenv(keyVariable, filepath.Join(runsDir, engine.KeyFile))
+	t.Setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", filepath.Join(runsDir, engine.KeyFile))
 	clitest.Must(t, os.MkdirAll(filepath.Join(runsDir, "workflows", "0298-a"), 0o700))
 	clitest.Must(t, rundir.KeepName(runsDir, "shop#4", "0298-a"))
 	c.Args = []string{"resume", "shop#4"}

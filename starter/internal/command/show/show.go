@@ -1,4 +1,5 @@
-package main
+// Package show is the command `starter show`.
+package show
 
 import (
 	"context"
@@ -15,7 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func showCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show RUN",
 		Short: "Print a run that is over as a page of Markdown, for a pull request",

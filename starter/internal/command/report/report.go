@@ -1,4 +1,5 @@
-package main
+// Package report is the command `starter report`.
+package report
 
 import (
 	"context"
@@ -18,7 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func reportCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	var since string
 	cmd := &cobra.Command{
 		Use:   "report",

@@ -1,4 +1,5 @@
-package main
+// Package doctor is the command `starter doctor`.
+package doctor
 
 import (
 	"context"
@@ -25,6 +26,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/starter/internal/adrift"
 	"github.com/ratchet-dev/ratchet/starter/internal/agentlist"
 	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
@@ -35,6 +37,20 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
+
+func findAdrift(ctx context.Context, c *factory.Factory, client *runs.Client) finding {
+	f := finding{Name: "records"}
+	ids, err := adrift.Find(ctx, c, client)
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case len(ids) > 0:
+		f.Detail = adrift.Text(c, ids)
+	default:
+		f.OK, f.Detail = true, "every run that is not over has its workflow"
+	}
+	return f
+}
 
 // finding is the result of one examination by the doctor.
 type finding struct {
@@ -48,7 +64,7 @@ type finding struct {
 // are set.
 var keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 
-func doctorCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	var sandbox string
 	cmd := &cobra.Command{
 		Use:     "doctor",

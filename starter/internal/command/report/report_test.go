@@ -1,26 +1,14 @@
-package main
+package report
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
-	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
-
-// atScreen returns a command at a screen of that width, and its output. Zero columns are a pipe.
-func atScreen(columns int, env ...string) (*factory.Factory, *bytes.Buffer) {
-	var out bytes.Buffer
-	return newFactory(console.Console{Out: &out, Err: &out, Environ: append(env, "TERM=xterm"), Now: time.Now, Screen: columns > 0, Width: func() int { return columns }}), &out
-}
 
 // No line of a report is left to the terminal to wrap, however long the names are.
 func TestAReportFitsTheScreen(t *testing.T) {
@@ -31,7 +19,7 @@ func TestAReportFitsTheScreen(t *testing.T) {
 		Total:        figures,
 	}
 	for _, columns := range []int{0, 40, 58, 80, 110, 200} {
-		c, out := atScreen(columns, "NO_COLOR=1")
+		c, out := clitest.AtScreen(columns, "NO_COLOR=1")
 		printReport(c, r)
 		for line := range strings.Lines(out.String()) {
 			if columns > 0 && terminal.Width(strings.TrimRight(line, "\n")) >= columns {
@@ -46,27 +34,5 @@ func TestAReportFitsTheScreen(t *testing.T) {
 		if table := strings.Contains(out.String(), "cost/merged"); table != (columns == 0 || columns > 100) {
 			t.Errorf("%d columns: a table is %v:\n%s", columns, table, out.String())
 		}
-	}
-}
-
-func TestTheUsersFileSilencesTheBell(t *testing.T) {
-	dir := t.TempDir()
-	clitest.Must(t, os.MkdirAll(filepath.Join(dir, "ratchet"), 0o700))
-	call := func() string {
-		c, out := atScreen(80, "XDG_CONFIG_HOME="+dir, "HOME="+dir)
-		c.ScreenOn(c.Out).Call("it waits")
-		return out.String()
-	}
-	if got := call(); !strings.HasPrefix(got, "\a\x1b]9;") {
-		t.Errorf("without a file the terminal gets %q", got)
-	}
-	clitest.Must(t, os.WriteFile(filepath.Join(dir, "ratchet", "config.toml"), []byte("[notify]\nbell = false\n"), 0o600))
-	if got := call(); got != "" {
-		t.Errorf("the terminal gets %q", got)
-	}
-	c, out := atScreen(0)
-	c.ScreenOn(c.Out).Call("it waits")
-	if out.Len() > 0 {
-		t.Errorf("a pipe gets %q", out.String())
 	}
 }

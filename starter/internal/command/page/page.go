@@ -1,4 +1,5 @@
-package main
+// Package page is the command `starter page`.
+package page
 
 import (
 	"context"
@@ -13,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func pageCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	var name string
 	var cmd *cobra.Command
 	cmd = &cobra.Command{

@@ -1,4 +1,5 @@
-package main
+// Package logs is the command `starter logs`.
+package logs
 
 import (
 	"context"
@@ -14,7 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func logsCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logs RUN [NAME]",
 		Short: "Print the logs in a run's directory",

@@ -1,4 +1,5 @@
-package main
+// Package diff is the command `starter diff`.
+package diff
 
 import (
 	"context"
@@ -20,7 +21,7 @@ type diffFlags struct {
 	approval    string
 }
 
-func diffCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff [RUN]",

@@ -1,4 +1,5 @@
-package main
+// Package patch is the command `starter patch`.
+package patch
 
 import (
 	"context"
@@ -16,7 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func patchCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	var repo, finish string
 	var check bool
 	var limits patch.Limits

@@ -1,4 +1,5 @@
-package main
+// Package status is the command `starter status`.
+package status
 
 import (
 	"context"
@@ -23,7 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 )
 
-func statusCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:               "status [RUN]",
 		Short:             "Show where a run stands and what it waits for",
@@ -96,7 +97,7 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 	if n := st.Facts.Usage.Cost; n > 0 {
 		row("cost", "%v", n)
 	}
-	row("began", "%s ago, last event %s ago", agoText(c, st.CreatedAt), agoText(c, st.UpdatedAt))
+	row("began", "%s ago, last event %s ago", AgoText(c, st.CreatedAt), AgoText(c, st.UpdatedAt))
 	if e := st.LastError; e != nil {
 		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
 	}
@@ -110,7 +111,7 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 	}
 }
 
-func agoText(c *factory.Factory, t time.Time) string { return terminal.Age(c.Now().Sub(t)) }
+func AgoText(c *factory.Factory, t time.Time) string { return terminal.Age(c.Now().Sub(t)) }
 
 func printActivities(c *factory.Factory, list []runs.Activity) {
 	s := c.Style()
@@ -125,14 +126,14 @@ func printActivities(c *factory.Factory, list []runs.Activity) {
 	}
 }
 
-func printRefused(c *factory.Factory, signals []run.RefusedSignal) {
+func PrintRefused(c *factory.Factory, signals []run.RefusedSignal) {
 	for _, r := range signals {
 		c.PrintWrapped("\n%s %s", c.Style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
 	}
 }
 
 func printPending(c *factory.Factory, p run.Pending) {
-	printRefused(c, p.RefusedSignals)
+	PrintRefused(c, p.RefusedSignals)
 	if p.Approval == nil && p.Question == nil && p.Limited == nil {
 		return
 	}

@@ -1,4 +1,5 @@
-package main
+// Package events is the command `starter events`.
+package events
 
 import (
 	"context"
@@ -13,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func eventsCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	var after string
 	cmd := &cobra.Command{
 		Use:               "events RUN",

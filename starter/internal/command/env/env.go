@@ -1,4 +1,5 @@
-package main
+// Package env has the commands `starter env` and `starter ui`.
+package env
 
 import (
 	"context"
@@ -37,7 +38,7 @@ const (
 // foreignVariable matches the variables that may hold the credentials of another server.
 var foreignVariable = regexp.MustCompile(`^TEMPORAL_(API_KEY|PROFILE|CLIENT_AUTHORITY|TLS(_\w+)?|CODEC_\w+|GRPC_META_\w+)$`)
 
-func envCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "env",
 		Short: "Print what Temporal's own tools and clients need to reach the engine",
@@ -100,7 +101,7 @@ func clientVariables(c *factory.Factory, f engine.File, key engine.Key) map[stri
 	return vars
 }
 
-func uiCommand(c *factory.Factory) *cobra.Command {
+func NewUI(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ui [RUN]",
 		Short: "Print a link that opens the Web UI, at a run's page",

@@ -1,4 +1,5 @@
-package main
+// Package list is the command `starter list`.
+package list
 
 import (
 	"context"
@@ -15,7 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-func listCommand(c *factory.Factory) *cobra.Command {
+func New(c *factory.Factory) *cobra.Command {
 	var f runs.Filter
 	var status, repo string
 	var mine bool
