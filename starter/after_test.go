@@ -6,14 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/clean"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
-	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
 )
 
 // testAfter looks back at two runs, of which one is merged: by the report, the page and the checkout, and then cleans
@@ -79,7 +76,7 @@ func testClean(b bench) {
 		return clitest.Git(b.T, b.repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/")
 	}
 	before := branches()
-	var found []leftover
+	var found []clean.Leftover
 	for _, args := range [][]string{{"clean", "--older", "0h", "--json"}, {"clean", "--older", "0h", "--yes", "--json"}} {
 		if err := json.Unmarshal([]byte(b.expect(0, args...).out), &found); err != nil {
 			b.Fatal(err)
@@ -199,7 +196,7 @@ func (b bench) recordDirs() (all, whole int) {
 func testBranchesThatStay(b bench) {
 	clitest.Git(b.T, b.repo, "branch", "ratchet/77-stranger", "main")
 	why := func(args ...string) map[string]string {
-		var found []leftover
+		var found []clean.Leftover
 		if err := json.Unmarshal([]byte(b.expect(0, append(args, "--json")...).out), &found); err != nil {
 			b.Fatal(err)
 		}
@@ -224,20 +221,4 @@ func testBranchesThatStay(b bench) {
 	}
 	clitest.Git(b.T, b.repo, "switch", "-q", "main")
 	clitest.Git(b.T, b.repo, "branch", "-q", "-D", "ratchet/77-stranger")
-}
-
-// TestAForgedRecordNamesNoBranchOfTheUsers has a record say that a branch of the user's is a run's.
-func TestAForgedRecordNamesNoBranchOfTheUsers(t *testing.T) {
-	repo := clitest.Repository(t)
-	in := run.Input{RunID: "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", Name: "shop#1", Repository: run.Repository{Path: repo, Base: run.Commit(strings.TrimSpace(clitest.Git(t, repo, "rev-parse", "HEAD")))}}
-	c := newFactory(console.Console{})
-	c.RunsDir = t.TempDir()
-	for branch, want := range map[string]int{"release": 0, "feature/release": 0, "ratchet/1-mend-it": 1} {
-		clitest.Git(t, repo, "branch", branch)
-		r := runrecords.Record{Dir: c.RunsDir, Input: in, Branch: branch, Events: []run.Event{{Payload: run.RunFailed{}}}}
-		n := len(branchOf(t.Context(), c, cleanFlags{}, r, time.Time{}, runrecords.FindLanded(t.Context(), c, []runrecords.Record{r})))
-		if n != want {
-			t.Errorf("%s: %d branches", branch, n)
-		}
-	}
 }

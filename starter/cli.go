@@ -8,17 +8,42 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/answer"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/cancel"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/clean"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/decide"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/deliver"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/demo"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/diff"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/dispatch"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/doctor"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/env"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/events"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/home"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/initialize"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/list"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/logs"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/mcp"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/merge"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/note"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/open"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/page"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/patch"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/peers"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/pr"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/register"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/report"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/resume"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/retry"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/review"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/schedule"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/session"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/show"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/status"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/stop"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/up"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/watch"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -93,7 +118,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !*showVersion {
 			if c.Interactive && !c.JSON {
-				return c.Handle(func(ctx context.Context, _ []string) error { return openBoardOrHelp(ctx, c, cmd) })(cmd, nil)
+				return c.Handle(func(ctx context.Context, _ []string) error { return home.OpenOrHelp(ctx, c, cmd) })(cmd, nil)
 			}
 			return cmd.Help()
 		}
@@ -114,14 +139,14 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 			root.AddCommand(cmd)
 		}
 	}
-	add("start", demoCommand(c), upCommand(c), stopCommand(c), initCommand(c), runCommand(c), scheduleCommand(c), resumeCommand(c), sessionCommand(c))
-	add("after", mergeCommand(c), prCommand(c), retryCommand(c), continueCommand(c), openCommand(c), show.New(c), report.New(c), cleanCommand(c))
-	add("look", reviewCommand(c), list.New(c), status.New(c), watchCommand(c), events.New(c), diff.New(c), logs.New(c))
-	add("act", approveCommand(c), rejectCommand(c), answerCommand(c), noteCommand(c), cancelCommand(c))
-	add("peers", peersCommand(c), registerCommand(c), dispatchCommand(c), dispatchesCommand(c), inboxCommand(c), mcpCommand(c))
+	add("start", demo.New(c), up.New(c), stop.New(c), initialize.New(c), run.New(c), schedule.New(c), resume.New(c), session.New(c))
+	add("after", merge.New(c), pr.New(c), retry.New(c), retry.NewContinue(c), open.New(c), show.New(c), report.New(c), clean.New(c))
+	add("look", review.New(c), list.New(c), status.New(c), watch.New(c), events.New(c), diff.New(c), logs.New(c))
+	add("act", decide.NewApprove(c), decide.NewReject(c), answer.New(c), note.New(c), cancel.New(c))
+	add("peers", peers.New(c), register.New(c), dispatch.New(c), dispatch.NewList(c), peers.NewInbox(c), mcp.New(c))
 	add("tools", patch.New(c), agentsCommand(c), doctor.New(c), env.New(c), env.NewUI(c), page.New(c))
-	add("peers", deliverCommand(c), deliveriesCommand(c), deliveryCommand(c))
-	root.AddCommand(hookCommand(c))
+	add("peers", deliver.New(c), deliver.NewList(c), deliver.NewSettle(c))
+	root.AddCommand(register.NewHook(c))
 	root.SetHelpCommandGroupID("tools")
 	root.SetCompletionCommandGroupID("tools")
 	return root

@@ -13,7 +13,7 @@ import (
 func TestADeliveryReachesTheSessionOfThatID(t *testing.T) {
 	t.Parallel()
 	b := newTalk(t)
-	up(t, b.runsDir)
+	bringUp(t, b.runsDir)
 	b.startSession("--id", "night")
 	b.startSession("--id", "night-2")
 	clitest.Must(t, ledger.In(b.runsDir).Record(t.Context(), "night-2", []ledger.Entry{{N: 1}}))

@@ -46,7 +46,7 @@ func (v *visit) serving() (engine, worker life) {
 	if at < 0 {
 		v.Fatalf("no processes are named:\n%s", shown)
 	}
-	var p processes
+	var p struct{ Engine, Worker int }
 	if _, err := fmt.Sscanf(shown[at:], "engine in process %d, worker in process %d", &p.Engine, &p.Worker); err != nil {
 		v.Fatal(err)
 	}

@@ -2,10 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
-	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
-	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // ran is what a program printed, and how it ended.
@@ -124,35 +119,6 @@ func testInterrupted(h agentHost) {
 	eventually.Holds(h.T, "it is sent", func() bool {
 		return strings.Contains(h.runs("", "dispatches", string(awake), "--max", "1").out, "sent")
 	})
-}
-
-func TestWhoLosesADispatchIsToldWhereToLook(t *testing.T) {
-	const where = "starter dispatches " + string(awake)
-	lost := func(cause error) error {
-		return fmt.Errorf("asked: %w", &dispatches.CutOffError{Workflow: "w", Taken: true, Cause: cause})
-	}
-	for _, row := range []struct {
-		name string
-		err  error
-		told int // how often
-	}{
-		{"an interrupt", lost(context.Canceled), 1},
-		{"a lost engine", lost(errors.New("unavailable")), 1},
-		{"a dispatch that never was", errors.New("no worker"), 0},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			var said bytes.Buffer
-			c := newFactory(console.Console{Err: &said})
-			c.RunsDir = c.DefaultRunsDir()
-			err := cutOff(c, awake, row.err)
-			if !errors.Is(err, row.err) {
-				t.Error(err)
-			}
-			if all := said.String() + exit.Complaint(err); strings.Count(all, where) != row.told {
-				t.Errorf("it says %s", all)
-			}
-		})
-	}
 }
 
 // What is no dispatch is refused before anything is looked at, with no receipt.

@@ -91,7 +91,7 @@ func TestTheScriptsOfTheReadme(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	b := bench{t, filepath.Join(home, "state", "ratchet"), clitest.Repository(t), answers(t)}
-	up(t, b.runsDir)
+	bringUp(t, b.runsDir)
 	id := b.start()
 	b.await(id, run.AwaitingApproval)
 	sh := func(script string) (string, error) {
@@ -179,7 +179,7 @@ func TestDoorOfTheEngine(t *testing.T) {
 	}
 	stop()
 
-	up(t, b.runsDir)
+	bringUp(t, b.runsDir)
 	if after, err := os.ReadFile(*b.env()["TEMPORAL_TLS_CLIENT_KEY_PATH"]); err != nil || string(after) != string(before) {
 		t.Errorf("the key of the next engine is another: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/initialize"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 )
@@ -66,7 +67,7 @@ func TestInitTellsHowChecksEnd(t *testing.T) {
 	dir := makefile(t, "true")
 	nasty := "true \"quoted\\\" 'é' ${x}"
 	code, out, complaint := initIn(t, dir, "--json", "--dry-run", "--provider", "codex", "--check", "false", "--check", "no-such-program", "--check", nasty, "--check", "sleep 60", "--check-timeout", "2s")
-	var r initReport
+	var r initialize.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
 		t.Fatalf("%d, %v: %s%s", code, err, out, complaint)
 	}
@@ -121,7 +122,7 @@ func TestInitOfABareRepositoryPrintsAlone(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "bare.git")
 	clitest.Git(t, ".", "clone", "-q", "--bare", clitest.Repository(t), bare)
 	code, out, complaint := initIn(t, bare, "--json", "--dry-run", "--check", "true", "--sandbox", "off")
-	var r initReport
+	var r initialize.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.Written || !strings.Contains(r.Content, "check = [") || strings.Contains(out, "git -C") {
 		t.Errorf("%d, %v: %s%s", code, err, out, complaint)
 	}

@@ -29,7 +29,7 @@ func attacked(t *testing.T) bench {
 	clitest.Must(t, os.WriteFile(filepath.Join(bin, "starter"), []byte(script), 0o755))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
-	up(t, b.runsDir)
+	bringUp(t, b.runsDir)
 	return b
 }
 

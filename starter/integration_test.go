@@ -23,13 +23,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/resume"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 )
 
-// up runs `starter up` in this process and returns what ends it.
-func up(t testing.TB, runsDir string, more ...string) (stop func()) {
+// bringUp runs `starter up` in this process and returns what ends it.
+func bringUp(t testing.TB, runsDir string, more ...string) (stop func()) {
 	t.Helper()
 	stop, _, _ = upSays(t, runsDir, more...)
 	return stop
@@ -138,7 +139,7 @@ func (b bench) await(id string, want run.Status) {
 func TestCommandsOnARealEngine(t *testing.T) {
 	t.Parallel()
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
-	stop := up(t, b.runsDir)
+	stop := bringUp(t, b.runsDir)
 	for _, part := range []struct {
 		name string
 		test func(bench)
@@ -540,7 +541,7 @@ func testResume(b bench, stop func()) {
 	for _, f := range []string{"", "-wal", "-shm"} {
 		_ = os.Remove(filepath.Join(b.runsDir, localhost.Database+f))
 	}
-	up(b.T, b.runsDir)
+	bringUp(b.T, b.runsDir)
 	b.expect(1, "status", id)
 	next := b.start()
 	b.await(next, run.AwaitingApproval)
@@ -555,7 +556,7 @@ func testResume(b bench, stop func()) {
 	eventually.Holds(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
 	late := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: os.Environ(), Now: time.Now})
 	late.RunsDir, late.Queue = b.runsDir, temporalclient.TaskQueue
-	before, err := rebuildSnapshot(b.Context(), late, dir, true)
+	before, err := resume.Rebuild(b.Context(), late, dir, true)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -573,7 +574,7 @@ func testResume(b bench, stop func()) {
 		return strings.Contains(b.expect(1, "resume", dir).err, "is over")
 	})
 	eventually.Holds(b.T, "the engine does not go on with a run that has ended since its record was read", func() bool {
-		err := resumeRun(b.Context(), late, before, true)
+		err := resume.Run(b.Context(), late, before, true)
 		if err == nil {
 			b.Fatal("it was resumed")
 		}

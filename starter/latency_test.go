@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/home"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
@@ -45,7 +46,7 @@ func (approving) Answer(context.Context, run.PendingQuestion) (run.Reply, error)
 // workflow task that made it, to the line on the screen.
 func BenchmarkEventToScreen(b *testing.B) {
 	runsDir := filepath.Join(b.TempDir(), ".runs")
-	up(b, runsDir)
+	bringUp(b, runsDir)
 	repo, dir := clitest.Repository(b), answers(b)
 	c := newFactory(console.Console{In: nil, Out: io.Discard, Err: io.Discard, Environ: os.Environ(), Now: time.Now, Screen: true})
 	c.RunsDir, c.Queue = runsDir, "ratchet"
@@ -96,7 +97,7 @@ const boardPace = 300 * time.Millisecond
 func thousandRuns(b *testing.B) (*runs.Client, string) {
 	b.Helper()
 	runsDir := filepath.Join(b.TempDir(), ".runs")
-	up(b, runsDir)
+	bringUp(b, runsDir)
 	c := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: os.Environ(), Now: time.Now})
 	c.RunsDir, c.Queue = runsDir, "served-by-no-worker"
 	client, closeClient, err := c.Dial(b.Context())
@@ -173,12 +174,12 @@ func BenchmarkBoardOfAThousandRuns(b *testing.B) {
 	for b.Loop() {
 		<-pace.C
 		begun := time.Now()
-		rows, err := boardRows(b.Context(), client)
+		rows, err := home.Rows(b.Context(), client)
 		if err != nil {
 			b.Fatal(err)
 		}
 		screen.SetRows(rows)
-		if lines := screen.Draw("ratchet", time.Now(), 110, 40); len(rows) < boardOpen || len(lines) != 40 {
+		if lines := screen.Draw("ratchet", time.Now(), 110, 40); len(rows) < home.MostOpen || len(lines) != 40 {
 			b.Fatalf("%d rows, %d lines", len(rows), len(lines))
 		}
 		took = append(took, time.Since(begun))

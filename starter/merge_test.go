@@ -7,16 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
-	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/merge"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
-	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 )
 
 // testMerge merges runs into the branch that is checked out, and then into one that has moved on.
@@ -51,7 +48,7 @@ func testMerge(b bench) {
 	if got := b.expect(2, "merge", id, "--toolchain", "none"); !strings.Contains(got.err, "--toolchain none: ") {
 		b.Errorf("a toolchain that is missing: %s", got.err)
 	}
-	var out mergeReport
+	var out merge.Report
 	if err := json.Unmarshal([]byte(b.expect(0, "merge", "store#2", "--squash", "--by", "kim", "--dry-run", "--json").out), &out); err != nil || !out.Rebased || out.Unchecked || len(out.Checks) != 1 || out.BranchRemoved {
 		b.Errorf("a dry run: %+v, %v", out, err)
 	}
@@ -157,26 +154,5 @@ func testMergeKilledInItsChecks(b bench) {
 	}
 	if got := b.expect(0, "merge", id); !strings.Contains(got.out, "the checks ran again") || len(left()) > 0 {
 		b.Errorf("left %v, and\n%s", left(), got.out)
-	}
-}
-
-func TestAMergesChecksSeeToolchains(t *testing.T) {
-	need.Sandbox(t)
-	dir, tools := clitest.Repository(t), t.TempDir()
-	clitest.Write(t, filepath.Join(tools, "bin", "frobnicate"), "#!/bin/sh\n")
-	clitest.Must(t, os.Chmod(filepath.Join(tools, "bin", "frobnicate"), 0o700))
-	head := run.Commit(strings.TrimSpace(clitest.Git(t, dir, "rev-parse", "HEAD")))
-	c, _ := clitest.LocalFactory(t, engine.File{}, false)
-	c.Environ = append(c.Environ, "PATH="+os.Getenv("PATH"))
-	of := run.Input{RunID: "r1", Checks: []string{"frobnicate"}, Repository: run.Repository{Path: dir, Base: head}}
-	config, err := sandboxing.Host(c, []string{tools})
-	clitest.Must(t, err)
-	if got, err := checkMerged(t.Context(), c, config, of, head); err != nil || len(got) != 1 {
-		t.Errorf("with the toolchain: %+v, %v", got, err)
-	}
-	config, err = sandboxing.Host(c, nil)
-	clitest.Must(t, err)
-	if _, err := checkMerged(t.Context(), c, config, of, head); err == nil || !strings.Contains(err.Error(), "frobnicate") {
-		t.Errorf("the control: without it %v", err)
 	}
 }

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +25,7 @@ func TestOneEngineIsFoundFromAnyDirectory(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", state)
 	here, there := t.TempDir(), t.TempDir()
 	t.Chdir(here)
-	up(t, filepath.Join(state, "ratchet"))
+	bringUp(t, filepath.Join(state, "ratchet"))
 	if info, err := os.Stat(filepath.Join(state, "ratchet")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -59,21 +57,6 @@ func TestNoPlaceIsGuessed(t *testing.T) {
 	c := newFactory(console.Console{Environ: []string{"XDG_STATE_HOME=relative", "HOME=/home/kim"}})
 	if got := c.DefaultRunsDir(); got != "/home/kim/.local/state/ratchet" {
 		t.Error(got)
-	}
-}
-
-func TestATakenPortIsNotInsistedOn(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	clitest.Must(t, err)
-	defer l.Close()
-	_, text, _ := net.SplitHostPort(l.Addr().String())
-	port, err := strconv.Atoi(text)
-	clitest.Must(t, err)
-	if got := freePort(port, false); got != 0 {
-		t.Errorf("the default: %d", got)
-	}
-	if got := freePort(port, true); got != port {
-		t.Errorf("a chosen one: %d", got)
 	}
 }
 

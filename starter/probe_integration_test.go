@@ -28,7 +28,7 @@ func TestProvidersAreLookedForOnTheWorker(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "of-the-worker")
 	t.Setenv("CLAUDE_BIN", client)
 	t.Setenv("CODEX_BIN", broken)
-	stop := up(t, b.runsDir)
+	stop := bringUp(t, b.runsDir)
 	t.Setenv("ANTHROPIC_API_KEY", "of-the-command")
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("CLAUDE_BIN", "/nowhere/claude")

@@ -73,7 +73,7 @@ func (b bench) strip(id, raw string) {
 func TestTheRecordIsWhole(t *testing.T) {
 	t.Parallel()
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
-	stop := up(t, b.runsDir)
+	stop := bringUp(t, b.runsDir)
 	t.Run("a check forges an event", func(t *testing.T) { testForgery(bench{t, b.runsDir, clitest.Repository(t), b.answers}) })
 
 	restored, again := b.start(), b.start()
@@ -93,14 +93,14 @@ func TestTheRecordIsWhole(t *testing.T) {
 	backup := t.TempDir()
 	b.database(b.runsDir, backup)
 
-	stop = up(t, b.runsDir)
+	stop = bringUp(t, b.runsDir)
 	b.approveTwice(restored)
 	b.expect(0, "approve", again)
 	eventually.Holds(t, "the next approval is pending", func() bool { return b.status(again).Iteration == 2 && b.status(again).Pending.Approval != nil })
 	stop()
 	b.database(backup, b.runsDir)
 
-	stop = up(t, b.runsDir)
+	stop = bringUp(t, b.runsDir)
 	t.Run("a database is put back, and the run resumed from its record", func(t *testing.T) {
 		testPutBack(bench{t, b.runsDir, b.repo, b.answers}, restored)
 	})
@@ -112,7 +112,7 @@ func TestTheRecordIsWhole(t *testing.T) {
 	b.strip(atGate, "artifacts/execute/iter-0001.raw.txt")
 	b.strip(inQuestion, "artifacts/execute/iter-0001.raw.txt")
 
-	up(t, b.runsDir)
+	bringUp(t, b.runsDir)
 	t.Run("three files bring a run back to its gate", func(t *testing.T) { testThreeFilesAtGate(bench{t, b.runsDir, b.repo, b.answers}, atGate) })
 	t.Run("three files bring a run back to its question", func(t *testing.T) {
 		testThreeFilesInQuestion(bench{t, b.runsDir, b.repo, asking}, inQuestion)

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/resume"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
@@ -107,7 +108,7 @@ func TestAnAgentsRunKeepsNothingForOthers(t *testing.T) {
 			b.await(id, run.AwaitingApproval)
 			c := newFactory(console.Console{Out: io.Discard, Err: io.Discard, Environ: h.environ(), Now: time.Now})
 			c.RunsDir = h.runsDir
-			rebuilt, err := rebuildSnapshot(t.Context(), c, filepath.Join(h.runsDir, "workflows", id), true)
+			rebuilt, err := resume.Rebuild(t.Context(), c, filepath.Join(h.runsDir, "workflows", id), true)
 			clitest.Must(t, err)
 			if !b.input(id).CacheReadOnly || !rebuilt.Input.CacheReadOnly {
 				t.Errorf("%s: run %s keeps what its checks build; rebuilt, it does: %v", name, id, !rebuilt.Input.CacheReadOnly)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/schedule"
 )
 
 // testSchedule creates a schedule, fires it, and deletes it. Its run is one like any other.
@@ -35,7 +36,7 @@ func testSchedule(b bench) {
 	}
 	b.expect(0, "schedule", "resume", "nightly")
 	b.expect(0, "schedule", "trigger", "nightly")
-	var s shownSchedule
+	var s schedule.Shown
 	eventually.Holds(b.T, "the schedule has fired", func() bool {
 		if err := json.Unmarshal([]byte(b.expect(0, "schedule", "show", "nightly", "--json").out), &s); err != nil {
 			b.Fatal(err)

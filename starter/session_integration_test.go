@@ -80,7 +80,7 @@ func (b talk) says(want string, args ...string) {
 func TestCommandsOfASession(t *testing.T) {
 	t.Parallel()
 	b := newTalk(t)
-	up(t, b.runsDir)
+	bringUp(t, b.runsDir)
 	b.startSession()
 	eventually.Holds(t, "lists know the session", func() bool { return strings.Contains(b.expect(0, "session", "list", "--json").out, b.id) })
 	b.says("default: hello", "session", "say", b.id[:13], "hello")
@@ -117,7 +117,7 @@ func TestCommandsOfASession(t *testing.T) {
 func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
 	t.Parallel()
 	b := newTalk(t)
-	stop := up(t, b.runsDir)
+	stop := bringUp(t, b.runsDir)
 	b.startSession()
 	var out, errs captured.Output
 	c := newFactory(console.Console{Args: []string{"session", "say", b.id, "wait for me", "--runs-dir", b.runsDir}, In: strings.NewReader(""), Out: &out, Err: &errs, Environ: os.Environ(), Now: time.Now})
@@ -128,7 +128,7 @@ func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
 	eventually.Holds(t, "the agent is told", func() bool { _, err := os.Stat(filepath.Join(b.dir, "told")); return err == nil })
 	stop()
 	clitest.Write(t, filepath.Join(b.dir, "go"), "")
-	up(t, b.runsDir)
+	bringUp(t, b.runsDir)
 	select {
 	case code := <-ended:
 		if code != exit.Failed || !strings.Contains(errs.String(), "the message ended as unknown") {

@@ -15,6 +15,12 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
+// What the board writes when it takes the whole screen, and when it gives it back.
+const (
+	screenTaken = "\x1b[?1049h\x1b[?25l"
+	screenGiven = "\x1b[?25h\x1b[?1049l"
+)
+
 // sit starts the program at a terminal. The shell around it says at the end whether the terminal echoes as
 // it did before.
 func sit(t *testing.T, program string, columns, rows int, args ...string) *seat {
@@ -48,7 +54,7 @@ func TestTheGateAtATerminal(t *testing.T) {
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
 	repo, answers := clitest.Repository(t), answers(t)
-	stop := up(t, runsDir)
+	stop := bringUp(t, runsDir)
 	defer stop()
 	typed := filepath.Join(t.TempDir(), "typed") // the check of the base commit waits for it
 	one := sit(t, program, 58, 30, "run", "--runs-dir", runsDir, "--sandbox", "off", "--repo", repo, "--goal", "Make it good",
@@ -134,7 +140,7 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
 	repo, answers := clitest.Repository(t), answers(t)
-	stop := up(t, runsDir)
+	stop := bringUp(t, runsDir)
 	defer stop()
 	begin := func(id string) {
 		t.Helper()
@@ -152,22 +158,22 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	s.types("s")
 	s.awaits("What shall the run reach?", 1)
 	s.answers("")
-	s.awaits(takeScreen, 2)
+	s.awaits(screenTaken, 2)
 	s.types("y")
 	s.awaits(gatePrompt, 1)
 	s.does("q", "Enter: back to the board")
 	s.answers("")
-	s.awaits(takeScreen, 3)
+	s.awaits(screenTaken, 3)
 	s.types("\r")
-	s.awaitsAfter(giveScreen, gatePrompt)
+	s.awaitsAfter(screenGiven, gatePrompt)
 	s.does("end", "Refuse the patch and end the run?")
 	s.does("yes", "Enter: back to the board")
 	s.answers("")
-	s.awaits(takeScreen, 4)
-	s.awaitsAfter(takeScreen, "1 run needs you")
+	s.awaits(screenTaken, 4)
+	s.awaitsAfter(screenTaken, "1 run needs you")
 	s.types("q")
 	s.leaves(0)
-	if shown := s.shown.String(); strings.Count(shown, takeScreen) != strings.Count(shown, giveScreen) {
+	if shown := s.shown.String(); strings.Count(shown, screenTaken) != strings.Count(shown, screenGiven) {
 		t.Error("the screen is not given back")
 	}
 	review := sit(t, program, 80, 24, "review", "--runs-dir", runsDir)
@@ -208,7 +214,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	program := buildStarter(t)
 	runsDir, answers := filepath.Join(t.TempDir(), ".runs"), t.TempDir()
 	repo := clitest.Repository(t)
-	stop := up(t, runsDir)
+	stop := bringUp(t, runsDir)
 	defer stop()
 	clitest.Write(t, filepath.Join(answers, "plan-1.md"), "Make it good")
 	clitest.Write(t, filepath.Join(answers, "execute-1.md"), twoFiles)

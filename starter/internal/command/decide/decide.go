@@ -1,0 +1,109 @@
+// Package decide has the commands `starter approve` and `starter reject`.
+package decide
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/status"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
+)
+
+func NewApprove(c *factory.Factory) *cobra.Command {
+	d := run.Decision{Decision: run.Approve}
+	cmd := decisionCommand(c, &d)
+	cmd.Use, cmd.Short = "approve [RUN]", "Let the pending patch be applied, or the agent use a tool"
+	cmd.Long = `Approves what the run waits with: a patch, or a tool that its agent wants to use.
+Without --approval it is what is pending now; with it the decision fits that patch
+or call alone, and any other run, patch or moment refuses it.`
+	cmd.Flags().BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well, such as the same command")
+	cmd.Flags().StringArrayVar(&d.Files, "file", nil, "accept this `path` alone; repeat it for more. The run shows these files as a patch of their own, under an approval of its own; with --reason the rest goes back to the fixer once that is applied, without it is dropped")
+	cmd.Example = "  starter diff slug#14\n  starter approve slug#14 --approval apr-1-3f2a9c1d0b7e\n  starter approve slug#14 --file slug.go --reason 'no generated files, please'"
+	return cmd
+}
+
+func NewReject(c *factory.Factory) *cobra.Command {
+	d := run.Decision{Decision: run.Reject}
+	cmd := decisionCommand(c, &d)
+	cmd.Use, cmd.Short = "reject [RUN]", "Refuse the pending patch, or the tool"
+	cmd.Long = `Refuses what the run waits with. After a patch the run goes on with a fix whose
+prompt carries the reason, however many fixes there were: --max-fix does not count
+it. After a tool the agent is told the reason and goes on without it. With --final
+the run ends as canceled.`
+	cmd.Example = "  starter reject slug#14 --reason 'keep the public API as it is'\n  starter reject slug#14 --final"
+	cmd.Flags().BoolVar(&d.Final, "final", false, "end the run")
+	return cmd
+}
+
+func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
+	cmd := &cobra.Command{
+		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
+		ValidArgsFunction: runref.Complete(c),
+		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
+			about := ""
+			if d.ApprovalID == "" {
+				p, err := r.Pending(ctx, r.ID)
+				if err != nil {
+					return err
+				}
+				if p.Approval == nil {
+					return lateDecision(ctx, c, r, p)
+				}
+				d.ApprovalID = p.Approval.ApprovalID
+				about = ", " + story.OneLine(p.Approval.Summary, 200)
+			}
+			if err := r.Decide(ctx, r.ID, *d); err != nil {
+				return err
+			}
+			return waits.PrintAccepted(c, r, d.ApprovalID, verdictText(*d)+about)
+		}, run.AwaitingApproval),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&d.ApprovalID, "approval", "", "`id` of the approval; default: the pending one")
+	flags.StringVar(&d.Reason, "reason", "", "`text` that the record keeps")
+	byflag.Add(c, flags, &d.By, "`name` of who decides")
+	return cmd
+}
+
+// verdictText returns the decision in words.
+func verdictText(d run.Decision) string {
+	switch {
+	case d.Decision == run.Reject:
+		return "rejected"
+	case len(d.Files) > 0:
+		return display.Count(len(d.Files), "file", "files") + " accepted, the part is shown under an approval of its own"
+	}
+	return "approved"
+}
+
+// lateDecision returns the error of a decision that came too late, with who has decided before, and when.
+func lateDecision(ctx context.Context, c *factory.Factory, r runref.Found, p run.Pending) error {
+	err := waits.Not("approval", p)
+	events, unread := r.Events(ctx, r.ID, "")
+	if unread != nil {
+		return err
+	}
+	for _, e := range slices.Backward(events) {
+		var id, word, by string
+		switch p := e.Payload.(type) {
+		case run.ApprovalGranted:
+			id, word, by = p.ApprovalID, "approved", p.By
+		case run.ApprovalRejected:
+			id, word, by = p.ApprovalID, "rejected", p.By
+		default:
+			continue
+		}
+		return fmt.Errorf("%w; %s was %s by %s, %s ago", err, id, word, run.OneLine(by, "a signal without a name"), status.AgoText(c, e.TS))
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+// Package run is the command `starter run`.
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/background"
+	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+)
+
+const runExample = `  # any program can be the provider: it gets the request as JSON on standard input
+  starter run 'Total() must not lose cents' --repo ~/src/shop --provider 'command:./agent.py'
+
+  # recorded answers: plan-1.md, execute-1.md, fix-2.md
+  starter run --goal-file goal.md --provider replay:answers --check 'go test ./...' --check 'go vet ./...'
+
+  # Claude Code plans, it and Codex compete for the best patch, Claude Code fixes
+  starter run 'Make the tests pass' --provider claude --developer claude --developer codex --check 'go test ./...'
+
+  # ask only about risky patches, run in the background, decide later
+  id=$(starter run 'Update the licence headers' --provider 'command:./agent.py' --approve risky --detach)
+  starter watch $id`
+
+func New(c *factory.Factory) *cobra.Command {
+	var f newrun.Flags
+	cmd := &cobra.Command{
+		Use:   "run [GOAL] --provider SPEC",
+		Short: "Start a run and follow it live",
+		Long: `Starts a run and follows it live: plan, execute, evaluate, fix, until the checks
+pass. The work happens in a worktree of its own; the result is the branch
+ratchet/<number>-<goal>. On a terminal you are asked for approvals and answers, and
+without a GOAL your editor opens to write one; elsewhere
+the command ends with exit code 3 or 4 when the run waits. An interrupt ends the
+following, never the run.
+
+What no flag says is taken from your own file, then from .ratchet.toml in the
+repository's last commit (` + "`starter init`" + ` writes one), then from the defaults.`,
+		Example: runExample,
+		Args:    usage.ArgsBetween(0, 1, "the goal as one argument, in quotes"),
+	}
+	f.Register(cmd.Flags())
+	follow.AddVerbose(c, cmd)
+	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
+		f.TakeGoal(cmd.Flags(), args)
+		return startRun(ctx, c, cmd.Flags(), &f)
+	})
+	return cmd
+}
+
+// startRun starts the run of the flags, which the files of the user and of the repository complete. The
+// fields of f are the values of the flag set.
+func startRun(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *newrun.Flags) error {
+	drafts := newrun.DraftsGoal(c, *f)
+	if !drafts {
+		if err := newrun.ReadGoal(c, f); err != nil {
+			return err
+		}
+	}
+	src, err := workspace.Inspect(ctx, f.Repo, f.Base)
+	if err != nil {
+		return err
+	}
+	if f.Origins, err = newrun.Configure(ctx, c, flags, src, f.Base); err != nil {
+		return err
+	}
+	f.LimitGiven = flags.Changed("timeout")
+	f.Hurry()
+	if drafts {
+		return startDrafted(ctx, c, *f, src)
+	}
+	return startFrom(ctx, c, *f, src, func() {})
+}
+
+// startDrafted starts a run whose goal the person writes in the editor. It refuses before the editor opens what it can,
+// and keeps the goal if the run does not start. The run starts from the source whatever is committed meanwhile.
+func startDrafted(ctx context.Context, c *factory.Factory, f newrun.Flags, src workspace.Source) error {
+	if err := checkBeforeGoal(ctx, c, f); err != nil {
+		return err
+	}
+	goal, err := newrun.DraftGoal(c, &f)
+	if err != nil {
+		return err
+	}
+	begun := false
+	err = startFrom(ctx, c, f, src, func() { begun = true; goal.Remove() })
+	if !begun {
+		newrun.TellKeptGoal(c, goal)
+	}
+	return err
+}
+
+// checkBeforeGoal refuses flags with which no run starts, whatever its goal is: for their words, their providers, or the
+// engine.
+func checkBeforeGoal(ctx context.Context, c *factory.Factory, f newrun.Flags) error {
+	var in run.Input
+	if err := f.ReadWords(&in); err != nil {
+		return err
+	}
+	specs, rivals, err := f.ProviderSpecs()
+	if err != nil {
+		return err
+	}
+	if in.Providers, err = newrun.CheckProviders(specs, rivals); err != nil {
+		return err
+	}
+	_, closeClient, err := dialFor(ctx, c, in.Providers, f.Sandbox)
+	if err != nil {
+		return err
+	}
+	closeClient()
+	return sandboxing.Check(c, in.Sandbox, false) // startFrom remembers a flag
+}
+
+// dialFor reaches the engine for a run. Where there is none it says first which provider is missing.
+func dialFor(ctx context.Context, c *factory.Factory, p run.Providers, sandbox string) (*runs.Client, func(), error) {
+	client, closeClient, err := c.Dial(ctx)
+	if err != nil && background.StartIfAway(ctx, c, err, sandbox) == nil {
+		client, closeClient, err = c.Dial(ctx)
+	}
+	if err != nil {
+		return nil, nil, cmp.Or(newrun.MissingHere(err, p), err)
+	}
+	return client, closeClient, nil
+}
+
+// startFrom starts the run of the flags, whose goal is read, and follows it. It calls begun once the run has started.
+func startFrom(ctx context.Context, c *factory.Factory, f newrun.Flags, src workspace.Source, begun func()) error {
+	in, err := newrun.InputFrom(ctx, c, f, src)
+	if err != nil {
+		return err
+	}
+	if dir, err := c.OpenRecord(in.RunID); err == nil {
+		return fmt.Errorf("run %s has a record in %s: follow it with `%s`, resume it with `%s`, or start one under another --id",
+			in.RunID, dir.Path(), c.Hint("watch %s", in.RunID), c.Hint("resume %s", dir.Path()))
+	}
+	client, closeClient, err := dialFor(ctx, c, in.Providers, f.Sandbox)
+	if err != nil {
+		return err
+	}
+	defer closeClient()
+	if err := delivering.FindTold(ctx, c, &in); err != nil {
+		return err
+	}
+	if err := sandboxing.Check(c, in.Sandbox, f.Origins["sandbox"] == run.FromFlag); err != nil {
+		return err
+	}
+	if err := newrun.Probe(ctx, c, client, &in); err != nil {
+		return err
+	}
+	if err := newrun.Begin(ctx, c, client, &in, f.Branch); err != nil {
+		return err
+	}
+	begun()
+	return follow.Started(ctx, c, runref.Found{Client: client, ID: in.RunID, Name: in.Name}, f.Detach)
+}

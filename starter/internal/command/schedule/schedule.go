@@ -1,0 +1,176 @@
+// Package schedule is the command `starter schedule`.
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/activities/schedule"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
+	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
+	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
+)
+
+// schedulePrefix begins the ids of our schedules, and firePrefix those of the workflows that they start.
+const (
+	schedulePrefix = "ratchet-"
+	firePrefix     = "fire-"
+)
+
+var scheduleName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$`)
+
+// overlaps are the words of --overlap.
+var overlaps = map[string]enums.ScheduleOverlapPolicy{
+	"skip":   enums.SCHEDULE_OVERLAP_POLICY_SKIP,
+	"queue":  enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
+	"cancel": enums.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER,
+	"allow":  enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
+}
+
+type scheduleFlags struct {
+	cron, zone, overlap    string
+	every, jitter, catchUp time.Duration
+	paused                 bool
+	run                    newrun.Flags
+}
+
+func New(c *factory.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schedule",
+		Short: "Start runs by a calendar",
+		Long: `Starts runs by a calendar, with Temporal's schedules. Each fire starts one run with
+the goal and the settings that were given at create, on the last commit of the base
+at that time. A fire that can start no run tells you by the channels of the worker.`,
+		Example: "  starter schedule create nightly 'Update the dependencies' --cron '0 3 * * 1-5' --provider claude\n  starter schedule list",
+	}
+	cmd.AddCommand(scheduleCreate(c), scheduleList(c), scheduleShow(c), schedulePause(c), scheduleResume(c), scheduleTrigger(c), scheduleBackfill(c), scheduleDelete(c))
+	return cmd
+}
+
+func scheduleCreate(c *factory.Factory) *cobra.Command {
+	var f scheduleFlags
+	cmd := &cobra.Command{
+		Use:   "create NAME GOAL (--cron EXPRESSION | --every DURATION) [flags of run]",
+		Short: "Create a schedule",
+		Long: `Creates a schedule. The flags of ` + "`starter run`" + ` say what each run does, and the
+settings of the repository and of yours complete them now, not at each fire.`,
+		Example: "  starter schedule create nightly 'Update the dependencies' --cron '0 3 * * 1-5' --time-zone Europe/Berlin --provider claude\n" +
+			"  starter schedule create docs --goal-file goal.md --every 24h --jitter 30m --approve always",
+		Args: usage.ArgsBetween(1, 2, "a NAME and the goal as one argument, in quotes"),
+	}
+	flags := cmd.Flags()
+	f.run.Register(flags)
+	for _, name := range []string{"detach", "id"} {
+		_ = flags.MarkHidden(name)
+	}
+	flags.StringVar(&f.cron, "cron", "", "`expression` of five fields: minute, hour, day of the month, month, day of the week")
+	flags.DurationVar(&f.every, "every", 0, "`duration` between two fires, such as 6h")
+	flags.StringVar(&f.zone, "time-zone", "UTC", "`name` of the time zone of --cron, such as Europe/Berlin")
+	flags.StringVar(&f.overlap, "overlap", "skip", "what a fire does while the last run is open: `skip`, queue (one), cancel (the last run) or allow")
+	flags.DurationVar(&f.jitter, "jitter", 0, "`duration` by which each fire may be late at random")
+	flags.DurationVar(&f.catchUp, "catch-up", time.Hour, "`duration` for which a fire that was missed, as with the engine down, is made up for")
+	flags.BoolVar(&f.paused, "paused", false, "create it paused")
+	cmd.MarkFlagsOneRequired("cron", "every")
+	cmd.MarkFlagsMutuallyExclusive("cron", "every")
+	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
+		f.run.TakeGoal(flags, args[1:])
+		return createSchedule(ctx, c, flags, args[0], &f)
+	})
+	return cmd
+}
+
+func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, name string, f *scheduleFlags) error {
+	if err := c.MayDecide(); err != nil {
+		return err
+	}
+	if !scheduleName.MatchString(name) {
+		return usage.Errorf("%q is no name of a schedule: want letters, digits, - and _, at most 40", display.Line(name))
+	}
+	overlap, ok := overlaps[f.overlap]
+	if !ok {
+		return usage.Errorf("--overlap %s: want skip, queue, cancel or allow", display.Line(f.overlap))
+	}
+	if _, err := time.LoadLocation(f.zone); err != nil {
+		return usage.Errorf("--time-zone %s: no such time zone: want a name such as Europe/Berlin", display.Line(f.zone))
+	}
+	if f.cron != "" && len(strings.Fields(f.cron)) != 5 {
+		return usage.Errorf("--cron %q: want five fields, such as '0 3 * * 1-5'", display.Line(f.cron))
+	}
+	if f.every < 0 || f.every > 0 && f.every < time.Minute {
+		return usage.Errorf("--every %s: want a minute or more", f.every)
+	}
+	plan, err := schedulePlan(ctx, c, flags, name, f)
+	if err != nil {
+		return err
+	}
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := sandboxing.Check(c, plan.Input.Sandbox, false); err != nil {
+		return err
+	}
+	if err := newrun.Probe(ctx, c, c.ClientOf(t), &plan.Input); err != nil {
+		return err
+	}
+	spec := client.ScheduleSpec{Jitter: f.jitter, TimeZoneName: f.zone}
+	if f.cron != "" {
+		spec.CronExpressions = []string{f.cron}
+	} else {
+		spec.Intervals = []client.ScheduleIntervalSpec{{Every: f.every}}
+	}
+	_, err = t.ScheduleClient().Create(ctx, client.ScheduleOptions{
+		ID: schedulePrefix + name, Spec: spec, Overlap: overlap, CatchupWindow: f.catchUp, Paused: f.paused,
+		Memo:   map[string]any{"goal": display.OneLine(plan.Input.Goal, 100), "repository": plan.Input.Repository.Path},
+		Action: &client.ScheduleWorkflowAction{ID: firePrefix + name, Workflow: scheduleflow.Fire, Args: []any{plan}, TaskQueue: c.Queue},
+	})
+	if errors.Is(err, sdk.ErrScheduleAlreadyRunning) {
+		return fmt.Errorf("there is a schedule %s already: `%s` shows it", name, c.Hint("schedule show %s", name))
+	}
+	if err != nil {
+		return fmt.Errorf("create the schedule: %w", err)
+	}
+	return showSchedule(ctx, c, t, name)
+}
+
+// schedulePlan returns what each fire starts: the input of a run without an id and a base.
+func schedulePlan(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, name string, f *scheduleFlags) (p schedule.Plan, err error) {
+	if err := newrun.ReadGoal(c, &f.run); err != nil {
+		return p, err
+	}
+	base := f.run.Base
+	if base == "" {
+		base = "HEAD"
+	}
+	src, err := workspace.Inspect(ctx, f.run.Repo, base)
+	if err != nil {
+		return p, err
+	}
+	if f.run.Origins, err = newrun.Configure(ctx, c, flags, src, base); err != nil {
+		return p, err
+	}
+	f.run.LimitGiven = flags.Changed("timeout")
+	f.run.Hurry()
+	in, err := newrun.InputFrom(ctx, c, f.run, src)
+	if err != nil {
+		return p, err
+	}
+	in.RunID, in.Repository.Base = "", ""
+	return schedule.Plan{Schedule: name, Input: in, Base: base, Branch: f.run.Branch}, nil
+}
