@@ -49,7 +49,9 @@ var vendors = []string{
 var wired = map[string][]string{
 	"internal/agent/acp": nil, "internal/agent/claude": nil, "internal/agent/codex": nil, "internal/agent/openclaw": nil, "internal/agent/pi": nil,
 	"internal/provider/anthropic": nil, "internal/provider/openai": nil, "internal/provider/command": nil, "internal/provider/replay": nil,
-	"internal/provider/catalog": {"starter", "starter/internal/settings"}, // which check what was named
+	"internal/provider/catalog": { // which check what was named
+		"starter/internal/command/initialize", "starter/internal/command/mcp", "starter/internal/command/retry", "starter/internal/command/session", "starter/internal/newrun", "starter/internal/settings",
+	},
 }
 
 type pkg struct {
@@ -212,10 +214,34 @@ func TestOnlyTheHostWiresProvidersAndAgents(t *testing.T) {
 	}
 }
 
+// A command is a package that only the root of the program knows: what two commands share is a package beside them.
+func TestOnlyTheRootImportsCommands(t *testing.T) {
+	const commands = module + "starter/internal/command/"
+	seen := 0
+	for _, p := range packages(t) {
+		for _, to := range p.Imports {
+			if !strings.HasPrefix(to, commands) {
+				continue
+			}
+			if p.ImportPath == module+"starter" {
+				seen++
+			} else {
+				t.Errorf("%s imports the command %s: move what they share into a package of its own", p.ImportPath, to)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("the root imports no command")
+	}
+}
+
 // starting are the packages that may start programs: package proc for all that
 // a run executes, the others for programs of ours, git and go. Package command
 // only looks for one.
-var starting = []string{"internal/proc", "internal/git", "internal/engine", "internal/proc/keeper", "internal/provider/command", "starter"}
+var starting = []string{
+	"internal/proc", "internal/git", "internal/engine", "internal/proc/keeper", "internal/provider/command",
+	"starter/internal/background", "starter/internal/command/demo", "starter/internal/command/open", "starter/internal/command/register", "starter/internal/draft", "starter/internal/follow",
+}
 
 func TestProgramsOfRunsAreStartedInOnePlace(t *testing.T) {
 	for _, p := range packages(t) {

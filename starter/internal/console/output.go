@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -108,3 +109,6 @@ func (c *Console) PrintJSON(v any) error {
 func (c *Console) Printf(format string, args ...any) {
 	fmt.Fprintf(c.Stdout, format, args...)
 }
+
+// Ago returns how long ago a moment was.
+func (c *Console) Ago(t time.Time) string { return terminal.Age(c.Now().Sub(t)) }

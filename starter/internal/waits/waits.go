@@ -125,3 +125,10 @@ func PrintAccepted(c *factory.Factory, r runref.Found, about, verdict string) er
 	c.Printf("%s of %s: %s\n", about, r.ShownName(), verdict)
 	return nil
 }
+
+// PrintRefused prints the signals that the run, or the session, has refused.
+func PrintRefused(c *factory.Factory, signals []run.RefusedSignal) {
+	for _, r := range signals {
+		c.PrintWrapped("\n%s %s", c.Style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
+	}
+}

@@ -22,7 +22,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/checkouts"
-	"github.com/ratchet-dev/ratchet/starter/internal/command/status"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
@@ -181,7 +180,7 @@ func reasonOf(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecord
 	case end == nil:
 		return "open", "its run is not over"
 	case end.TS.After(before):
-		return "recent", fmt.Sprintf("its run ended %s ago, and --older %s spares it", status.AgoText(c, end.TS), f.older)
+		return "recent", fmt.Sprintf("its run ended %s ago, and --older %s spares it", c.Ago(end.TS), f.older)
 	case inUse != nil:
 		return "inUse", display.Line(inUse.Error())
 	case why == "unmerged" && !f.unmerged:

@@ -11,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
-	"github.com/ratchet-dev/ratchet/starter/internal/command/status"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -103,7 +102,7 @@ func lateDecision(ctx context.Context, c *factory.Factory, r runref.Found, p run
 		default:
 			continue
 		}
-		return fmt.Errorf("%w; %s was %s by %s, %s ago", err, id, word, run.OneLine(by, "a signal without a name"), status.AgoText(c, e.TS))
+		return fmt.Errorf("%w; %s was %s by %s, %s ago", err, id, word, run.OneLine(by, "a signal without a name"), c.Ago(e.TS))
 	}
 	return err
 }

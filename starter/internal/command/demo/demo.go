@@ -23,7 +23,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/starter/internal/command/up"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -35,6 +34,9 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
+
+// localRunsDir is the name of the runs directory of a demo.
+const localRunsDir = ".runs"
 
 // demoCheck is the check of the sample. Its tests take two seconds, in which they can be killed.
 const demoCheck = "go test ./..."
@@ -77,7 +79,7 @@ has done twice.`,
 			why = "demo without a terminal"
 		}
 		if !cmd.Flags().Changed("runs-dir") {
-			c.RunsDir = filepath.Join(dir, up.LocalRunsDir)
+			c.RunsDir = filepath.Join(dir, localRunsDir)
 		}
 		d := demo{Factory: c, screen: demoScreen(c), prepare: engine.Prepare, approveFor: why, kill: killing{off: noKill}}
 		return d.run(ctx, dir)

@@ -11,12 +11,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
-	"github.com/ratchet-dev/ratchet/starter/internal/command/status"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/sessionref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	"github.com/ratchet-dev/ratchet/starter/internal/waits"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
@@ -121,7 +121,7 @@ func printSession(c *factory.Factory, s session.Snapshot) {
 	for _, m := range s.Queue {
 		c.Printf("  %s %s\n", st.Dim("waits"), story.OneLine(m.Text, 100))
 	}
-	status.PrintRefused(c, s.RefusedSignals)
+	waits.PrintRefused(c, s.RefusedSignals)
 	if s.State == session.Asking {
 		_ = printAsking(c, s)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -97,7 +96,7 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 	if n := st.Facts.Usage.Cost; n > 0 {
 		row("cost", "%v", n)
 	}
-	row("began", "%s ago, last event %s ago", AgoText(c, st.CreatedAt), AgoText(c, st.UpdatedAt))
+	row("began", "%s ago, last event %s ago", c.Ago(st.CreatedAt), c.Ago(st.UpdatedAt))
 	if e := st.LastError; e != nil {
 		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
 	}
@@ -110,8 +109,6 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 		printPending(c, *st.Pending)
 	}
 }
-
-func AgoText(c *factory.Factory, t time.Time) string { return terminal.Age(c.Now().Sub(t)) }
 
 func printActivities(c *factory.Factory, list []runs.Activity) {
 	s := c.Style()
@@ -126,14 +123,8 @@ func printActivities(c *factory.Factory, list []runs.Activity) {
 	}
 }
 
-func PrintRefused(c *factory.Factory, signals []run.RefusedSignal) {
-	for _, r := range signals {
-		c.PrintWrapped("\n%s %s", c.Style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
-	}
-}
-
 func printPending(c *factory.Factory, p run.Pending) {
-	PrintRefused(c, p.RefusedSignals)
+	waits.PrintRefused(c, p.RefusedSignals)
 	if p.Approval == nil && p.Question == nil && p.Limited == nil {
 		return
 	}

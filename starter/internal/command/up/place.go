@@ -18,9 +18,6 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
-// LocalRunsDir is the name of the runs directory of a demo.
-const LocalRunsDir = ".runs"
-
 // startLock is the file in the runs directory that one start of an engine at a time locks.
 const startLock = "up.lock"
 
