@@ -209,7 +209,7 @@ func testTerminated(b bench) {
 	if err := t.TerminateWorkflow(b.Context(), run.ID(id).WorkflowID(), "", "by mistake"); err != nil {
 		b.Fatal(err)
 	}
-	for _, args := range [][]string{{"status", id}, {"approve", id}, {"reject", id, "--reason", "no"}, {"cancel", id}, {"retry", id}, {"continue", id}} {
+	for _, args := range [][]string{{"status", id}, {"approve", id}, {"reject", id, "--reason", "no"}, {"cancel", id}, {"retry", id}} {
 		if got := b.expect(exit.Failed, args...); !strings.Contains(got.err, "starter resume "+id) {
 			b.Errorf("%v says %q, want how to resume the run", args, got.err)
 		}

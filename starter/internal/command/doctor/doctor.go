@@ -66,12 +66,19 @@ var keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 
 func New(c *factory.Factory) *cobra.Command {
 	var sandbox string
+	var agents, worker bool
 	cmd := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Check what runs need, and say what is missing",
-		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'",
+		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'\n  starter doctor --agents --worker --json | jq '.[] | select(.installed).kind'",
 		Args:    usage.Args(0, "no arguments"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
+			if agents {
+				return listAgents(ctx, c, worker)
+			}
+			if worker {
+				return usage.Errorf("--worker goes with --agents")
+			}
 			if sandbox != "" {
 				if _, err := sandboxing.Choose(c, sandbox); err != nil {
 					return err
@@ -90,8 +97,23 @@ func New(c *factory.Factory) *cobra.Command {
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&agents, "agents", false, "list the coding agents alone, with what each can do, or why it cannot be used")
+	cmd.Flags().BoolVar(&worker, "worker", false, "with --agents: look on the worker's machine, where agents run")
 	cmd.Flags().StringVar(&sandbox, "sandbox", "", "`required` or off: off for a host whose runs go without the box; default: required, unless your settings say off")
 	return cmd
+}
+
+// listAgents prints which agents there are.
+func listAgents(ctx context.Context, c *factory.Factory, worker bool) error {
+	list, err := agentlist.List(ctx, c, worker)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return c.PrintJSON(list)
+	}
+	agentlist.Print(c, list)
+	return nil
 }
 
 func printFindings(c *factory.Factory, found []finding) error {

@@ -307,7 +307,7 @@ func printInit(c *factory.Factory, r *Report) error {
 	if len(r.Agents) > 0 {
 		c.Printf("agents here: %s\n", display.Line(strings.Join(r.Agents, ", ")))
 	} else {
-		c.Printf("%s\n", s.Wait("no agent was found here: install one of those that `starter agents` lists, and name it as provider in the file"))
+		c.Printf("%s\n", s.Wait("no agent was found here: install one of those that `starter doctor --agents` lists, and name it as provider in the file"))
 	}
 	c.Printf("wrote %s\n\nnext:\n", display.Line(r.Path))
 	for _, next := range r.Next {

@@ -1,4 +1,4 @@
-// Package retry has the commands `starter retry` and `starter continue`.
+// Package retry is the command `starter retry`.
 package retry
 
 import (
@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
@@ -36,7 +35,6 @@ type retryFlags struct {
 	maxCost          float64
 	limits           run.Limit
 	policy           string
-	unfinished       bool // only a run that failed or was canceled
 	given            func(string) bool
 }
 
@@ -54,34 +52,14 @@ commits of both.
 With --onto it begins at another branch instead, such as one that has moved on and
 now conflicts with the run's commits. The prompts carry the patch of the run before,
 to be done again there, and a merge brings the commits of the new run alone.`,
-		Example: "  starter retry slug#12 --onto main\n  starter retry slug#12 --max-fix 6 --provider codex\n  starter retry 12 --from-base --note 'leave the public API alone'",
+		Example:           "  starter retry slug#12 --onto main\n  starter retry slug#12 --max-fix 6 --provider codex\n  starter retry 12 --from-base --note 'leave the public API alone'",
+		SuggestFor:        []string{"continue"},
+		Args:              usage.Args(1, usage.WantsRun),
+		ValidArgsFunction: runref.Complete(c),
+		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return retryRun(ctx, c, r, f) }),
 	}
-	flags := goOnFlags(c, cmd, &f)
-	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, instead of those of the run before")
-	flags.BoolVar(&f.fromBase, "from-base", false, "begin where the run before began, without its commits")
-	flags.StringVar(&f.onto, "onto", "", "`branch` or commit to begin at, with the patch of the run before as context")
-	cmd.MarkFlagsMutuallyExclusive("onto", "from-base")
-	flags.StringVar(&f.policy, "approve", "", "which patches wait for a person: `always`, risky or never; default: as before")
-	return cmd
-}
-
-func NewContinue(c *factory.Factory) *cobra.Command {
-	f := retryFlags{unfinished: true}
-	cmd := &cobra.Command{
-		Use:   "continue RUN",
-		Short: "Go on with a run that failed or was canceled",
-		Long: `Starts a new run that goes on where one has failed or was canceled, with the same
-settings: from its last commit, with all that was said in it, and with fixes and
-budgets anew. Its branch has the default name.`,
-		Example: "  starter continue slug#12\n  starter continue 12 --max-fix 6",
-	}
-	goOnFlags(c, cmd, &f)
-	return cmd
-}
-
-// goOnFlags adds what both commands have.
-func goOnFlags(c *factory.Factory, cmd *cobra.Command, f *retryFlags) *pflag.FlagSet {
 	flags := cmd.Flags()
+	f.given = flags.Changed
 	flags.StringVar(&f.note, "note", "", "`text` that the prompts carry, too")
 	flags.IntVar(&f.maxFix, "max-fix", 0, "most fixes that are tried unasked; default: as before")
 	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget of the new run; default: as before")
@@ -89,10 +67,12 @@ func goOnFlags(c *factory.Factory, cmd *cobra.Command, f *retryFlags) *pflag.Fla
 	flags.DurationVar(&f.limits.Provider, "timeout", 0, "limit of each provider call; default: as before")
 	flags.DurationVar(&f.limits.Check, "check-timeout", 0, "limit of each check; default: as before")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
-	f.given = flags.Changed
-	cmd.Args, cmd.ValidArgsFunction = usage.Args(1, usage.WantsRun), runref.Complete(c)
-	cmd.RunE = runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return retryRun(ctx, c, r, *f) })
-	return flags
+	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, instead of those of the run before")
+	flags.BoolVar(&f.fromBase, "from-base", false, "begin where the run before began, without its commits")
+	flags.StringVar(&f.onto, "onto", "", "`branch` or commit to begin at, with the patch of the run before as context")
+	cmd.MarkFlagsMutuallyExclusive("onto", "from-base")
+	flags.StringVar(&f.policy, "approve", "", "which patches wait for a person: `always`, risky or never; default: as before")
+	return cmd
 }
 
 func retryRun(ctx context.Context, c *factory.Factory, r runref.Found, f retryFlags) error {
@@ -128,8 +108,6 @@ func retryInput(ctx context.Context, c *factory.Factory, r runref.Found, f retry
 			return in, err
 		}
 		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.ShownName(), status, c.Hint("cancel %s", r.ShownName()))
-	case f.unfinished && status == run.Completed:
-		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.ShownName(), c.Hint("retry %s", r.ShownName()))
 	}
 	if f.onto != "" {
 		if in, err = goOnOnto(ctx, c, r, s, f); err != nil {

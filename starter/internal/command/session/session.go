@@ -157,7 +157,7 @@ func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) erro
 func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (session.Input, error) {
 	in := f.in
 	if f.provider == "" {
-		return in, usage.Errorf("no agent given: name one with --provider, such as claude; `starter agents` lists those here")
+		return in, usage.Errorf("no agent given: name one with --provider, such as claude; `starter doctor --agents` lists those here")
 	}
 	spec, err := catalog.Parse(f.provider)
 	if err != nil {

@@ -29,7 +29,7 @@ choice.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&model, "model", "", "`model` from the next turn on")
-	flags.StringVar(&mode, "mode", "", "`mode` from the next turn on, by the agent's own name; starter agents --json lists them")
+	flags.StringVar(&mode, "mode", "", "`mode` from the next turn on, by the agent's own name; starter doctor --agents --json lists them")
 	byflag.Add(c, flags, &by, "`name` of who says it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var change setup.Change

@@ -1,4 +1,5 @@
-package main
+// Package version is `starter --version`.
+package version
 
 import (
 	"context"
@@ -8,8 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
-// printVersion prints which program this is, and which engine `starter up` would start.
-func printVersion(ctx context.Context, c *factory.Factory) error {
+// Print prints which program this is, and which engine `starter up` would start.
+func Print(ctx context.Context, c *factory.Factory) error {
 	shown := struct {
 		version.Info
 		Engine *engine.Choice `json:"engine,omitempty"`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/answer"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/cancel"
@@ -43,6 +44,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/command/status"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/stop"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/up"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/version"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/watch"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
@@ -122,32 +124,45 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 			}
 			return cmd.Help()
 		}
-		return c.Handle(func(ctx context.Context, _ []string) error { return printVersion(ctx, c) })(cmd, nil)
+		return c.Handle(func(ctx context.Context, _ []string) error { return version.Print(ctx, c) })(cmd, nil)
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.RunsDir, "runs-dir", c.DefaultRunsDir(), "`directory` of the runs' records; its engine.json says where the engine is")
 	flags.StringVar(&c.Queue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue: that of the worker whose disk holds the runs")
 	flags.BoolVar(&c.JSON, "json", false, "print JSON: one object, or one a line")
 	flags.BoolVar(&c.Plain, "no-color", false, "print without colours, as NO_COLOR does")
-	root.AddGroup(
-		&cobra.Group{ID: "start", Title: "Start"}, &cobra.Group{ID: "look", Title: "Look"},
-		&cobra.Group{ID: "act", Title: "Decide and guide"}, &cobra.Group{ID: "after", Title: "Finish"}, &cobra.Group{ID: "peers", Title: "Other agents' sessions"},
-		&cobra.Group{ID: "tools", Title: "Tools"})
+	_ = flags.MarkHidden("task-queue") // one host in a hundred has another
+	root.AddCommand(commandsOf(c)...)
+	addHelp(root)
+	return root
+}
+
+// commandsOf returns the commands of the program.
+func commandsOf(c *factory.Factory) (all []*cobra.Command) {
 	add := func(group string, commands ...*cobra.Command) {
 		for _, cmd := range commands {
 			cmd.GroupID = group
-			root.AddCommand(cmd)
+			all = append(all, cmd)
 		}
 	}
 	add("start", demo.New(c), up.New(c), stop.New(c), initialize.New(c), run.New(c), schedule.New(c), resume.New(c), session.New(c))
-	add("after", merge.New(c), pr.New(c), retry.New(c), retry.NewContinue(c), open.New(c), show.New(c), report.New(c), clean.New(c))
+	add("after", merge.New(c), pr.New(c), retry.New(c), open.New(c), show.New(c), report.New(c), clean.New(c))
 	add("look", review.New(c), list.New(c), status.New(c), watch.New(c), events.New(c), diff.New(c), logs.New(c))
 	add("act", decide.NewApprove(c), decide.NewReject(c), answer.New(c), note.New(c), cancel.New(c))
-	add("peers", peers.New(c), register.New(c), dispatch.New(c), dispatch.NewList(c), peers.NewInbox(c), mcp.New(c))
-	add("tools", patch.New(c), agentsCommand(c), doctor.New(c), env.New(c), env.NewUI(c), page.New(c))
-	add("peers", deliver.New(c), deliver.NewList(c), deliver.NewSettle(c))
-	root.AddCommand(register.NewHook(c))
-	root.SetHelpCommandGroupID("tools")
-	root.SetCompletionCommandGroupID("tools")
-	return root
+	add("peers", peers.New(c), register.New(c), dispatch.New(c), dispatch.NewList(c), peers.NewInbox(c), mcp.New(c), deliver.New(c), deliver.NewList(c), deliver.NewSettle(c))
+	add("tools", patch.New(c), doctor.New(c), env.New(c), env.NewUI(c), page.New(c))
+	return append(all, register.NewHook(c))
+}
+
+// withDisk adds to the error of a lost engine that the engine's disk is full, when it is. With
+// a full disk the engine answers nothing in time.
+func withDisk(c *factory.Factory, err error) error {
+	if exit.Code(err) != exit.Unreachable {
+		return err
+	}
+	f, unread := engine.ReadFile(c.RunsDir)
+	if unread != nil {
+		return err
+	}
+	return engine.FullDisk(f.DB, err)
 }
