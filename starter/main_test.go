@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -197,7 +198,28 @@ func TestHelpTeaches(t *testing.T) {
 		}
 	}
 	c := newFactory(console.Console{})
-	for _, cmd := range rootCommand(c).Commands() {
+	root := rootCommand(c)
+	shown, all := starter(t.Context(), "", "--help").out, starter(t.Context(), "", "help", "all").out
+	listed := func(help string, cmd *cobra.Command) bool {
+		return strings.Contains(help, cmd.Name()+" ") && strings.Contains(help, cmd.Short+"\n")
+	}
+	n := 0
+	for _, cmd := range root.Commands() {
+		if listed(shown, cmd) {
+			n++
+		}
+		if cmd.IsAvailableCommand() && !listed(all, cmd) {
+			t.Errorf("help all does not list %s:\n%s", cmd.Name(), all)
+		}
+	}
+	if n != len(first) || n > 12 {
+		t.Errorf("the first screen has %d commands, want the %d of the list, at most 12:\n%s", n, len(first), shown)
+	}
+	few, every := starter(t.Context(), "", "run", "--help"), starter(t.Context(), "", "run", "--help-all")
+	if every.code != 0 || !strings.Contains(few.out, "--max-cost") || strings.Contains(few.out, "--max-patch-files") || !strings.Contains(every.out, "--max-patch-files") {
+		t.Errorf("run --help shows the wrong flags:\n%s\nrun --help-all, code %d:\n%s", few.out, every.code, every.out)
+	}
+	for _, cmd := range root.Commands() {
 		if cmd.Example == "" || cmd.Short == "" {
 			t.Errorf("%s has no example or no sentence", cmd.Name())
 		}

@@ -58,6 +58,7 @@ repository's last commit (` + "`starter init`" + ` writes one), then from the de
 		f.TakeGoal(cmd.Flags(), args)
 		return startRun(ctx, c, cmd.Flags(), &f)
 	})
+	usage.FewFlags(cmd, "goal-file", "provider", "check", "approve", "base", "branch", "attempts", "max-cost", "max-fix", "detach", "sandbox", "tools")
 	return cmd
 }
 
