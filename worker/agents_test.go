@@ -29,7 +29,7 @@ import (
 type realAgent struct {
 	name     string
 	variable string // names the program
-	kept     string // a directory that its shell can write in the box, and that the box keeps
+	kept     string // a file that its shell can write in the box, and that the run keeps
 	spec     func(binary string) string
 	// adapter talks to it without a run.
 	adapter func(binary string, environ []string) agent.Adapter
@@ -44,7 +44,7 @@ type realAgent struct {
 
 var realAgents = []realAgent{
 	{
-		name: "claude", variable: "CLAUDE_BIN", kept: "$HOME/.claude/sessions",
+		name: "claude", variable: "CLAUDE_BIN", kept: "$HOME/.claude/projects/ledger",
 		spec: func(string) string { return "claude" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return claude.New(claude.Config{Binary: binary, Environ: environ})
@@ -63,7 +63,7 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "codex", variable: "CODEX_BIN", kept: "$HOME/.codex/sessions",
+		name: "codex", variable: "CODEX_BIN", kept: "$HOME/.codex/sessions/ledger",
 		spec: func(string) string { return "codex" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return codex.New(codex.Config{Binary: binary, Environ: environ})
@@ -84,7 +84,7 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "opencode", variable: "OPENCODE_BIN", kept: "${OPENCODE_DB%/*}",
+		name: "opencode", variable: "OPENCODE_BIN", kept: "$OPENCODE_DB.ledger",
 		spec: func(binary string) string { return "acp:" + binary + " acp" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return acp.New(acp.Config{Argv: []string{binary, "acp"}, Environ: environ})
@@ -112,7 +112,7 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "pi", variable: "PI_JS", kept: "$PI_CODING_AGENT_SESSION_DIR",
+		name: "pi", variable: "PI_JS", kept: "$PI_CODING_AGENT_SESSION_DIR/ledger",
 		spec: func(string) string { return "pi" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return pi.New(pi.Config{Argv: []string{os.Getenv("NODE_BIN"), binary}, Environ: environ})
@@ -269,7 +269,7 @@ func TestRealAgentFixesARepository(t *testing.T) {
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			s := newAgentFixtureIn(t, a, true)
-			mark := "printf x >> " + a.kept + "/ledger"
+			mark := "printf x >> " + a.kept
 			in := s.job(func(checkout string) string {
 				calls := s.agent.edit(filepath.Join(checkout, "sum.go"), "a - b", "a + b")
 				return strings.Join(calls, "") + "[[hang:1]]" + s.agent.shell(mark) + "[[say:Add instead of subtracting]]"
@@ -286,7 +286,7 @@ func TestRealAgentFixesARepository(t *testing.T) {
 
 			w = s.spawnGroup()
 			ask := s.pending(in.RunID, "")
-			if ask.Permission == nil || !strings.Contains(ask.Excerpt, a.kept+"/ledger") {
+			if ask.Permission == nil || !strings.Contains(ask.Excerpt, a.kept) {
 				t.Fatalf("the agent asks for %+v", ask)
 			}
 			lap("it asks for a permission")
@@ -299,23 +299,23 @@ func TestRealAgentFixesARepository(t *testing.T) {
 				t.Fatalf("the gate shows %+v", gate)
 			}
 			lap("it has proposed its patch")
+			if marks := s.readEnding(s.runsDir, "ledger"); marks != "x" {
+				t.Errorf("the tool ran %d times, want once", len(marks))
+			}
 			s.approve(in.RunID, gate.ApprovalID)
 			s.fixed(in)
 			lap("completed")
-			if marks := s.readNamed(s.home, "ledger"); marks != "x" {
-				t.Errorf("the tool ran %d times", len(marks))
-			}
 			eventually.Holds(t, "an end of all processes", func() bool { return len(s.processes("")) == 0 })
 		})
 	}
 }
 
-// readNamed returns the contents of all files of a name below a directory.
-func (s *agentFixture) readNamed(dir, name string) string {
+// readEnding returns the contents of all files below a directory whose names have that end.
+func (s *agentFixture) readEnding(dir, end string) string {
 	s.t.Helper()
 	var all strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != name {
+		if err != nil || !strings.HasSuffix(d.Name(), end) {
 			return err
 		}
 		b, err := os.ReadFile(path)

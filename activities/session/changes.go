@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -77,5 +78,8 @@ func (a *Activities) Retire(ctx context.Context, in session.Input) (Retired, err
 		return Retired{}, err
 	}
 	n, _ := loadNote(slot) // one that cannot be read holds up no retirement
-	return Retired{Changes: ref, Found: n.Last}, errors.Join(git.RemoveTree(slot.Path()+"/checkout"), git.RemoveTree(slot.Path()+"/cache"), git.RemoveTree(slot.Path()+"/layers"))
+	for _, name := range []string{"checkout", "home", "cache", "layers"} {
+		err = errors.Join(err, git.RemoveTree(filepath.Join(slot.Path(), name)))
+	}
+	return Retired{Changes: ref, Found: n.Last}, err
 }

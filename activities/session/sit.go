@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -235,7 +236,7 @@ func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error)
 		return o, err
 	}
 	o = agent.Options{
-		Dir: work.WorkDir(), Top: work.Top(), Objects: objects, Resume: s.note.Agent, Sandbox: agent.WorkspaceWrite, Network: in.Network,
+		Dir: work.WorkDir(), Top: work.Top(), Objects: objects, Home: filepath.Join(s.slot.Path(), "home"), Resume: s.note.Agent, Sandbox: agent.WorkspaceWrite, Network: in.Network,
 		MaxOutputTokens: agent.AnswerTokens(s.note.Rung), Log: &s.stderr, Env: []string{sessionVariable + "=" + string(in.ID)},
 	}
 	s.dir = o.Dir

@@ -174,6 +174,9 @@ type Options struct {
 	// git reads there. A box shows both. An empty Top means Dir.
 	Top     string
 	Objects []string
+	// Home is a directory of the session's own. In a box, the client keeps there what a resume needs. If it is empty, that
+	// ends with the process.
+	Home string
 	// Resume is the id of the session to resume; empty begins a new session.
 	Resume string
 	// Sticky is the choice for the session. Override is the choice for this start

@@ -51,18 +51,17 @@ func TestASocketIsCoveredByEveryPath(t *testing.T) {
 		at   string
 		want string
 	}{
-		"not covered":                     {box.Spec{Write: []string{state}}, socket, "reached"},
-		"in a writable directory":         {box.Spec{Write: []string{state}, Covered: []string{socket}}, socket, "refused\n"},
-		"in one to read":                  {box.Spec{Read: []string{state}, Covered: []string{socket}}, socket, "refused\n"},
-		"in one that is shown by a link":  {box.Spec{Write: []string{linked}, Covered: []string{socket}}, byLink, "refused\n"},
-		"named by a link":                 {box.Spec{Write: []string{state}, Covered: []string{byLink}}, socket, "refused\n"},
-		"in one that is shown twice":      {box.Spec{Write: []string{state, linked}, Covered: []string{socket}}, byLink, "refused\n"},
-		"in a directory below":            {box.Spec{Write: []string{state}, Read: []string{state + "/of"}, Covered: []string{socket}}, socket, "refused\n"},
-		"in a directory that it moves":    {box.Spec{Write: []string{state}, Covered: []string{socket}}, "moved/user/s", "refused\n"},
-		"in a directory that is covered":  {box.Spec{Write: []string{state}, Covered: []string{state + "/of/user"}}, socket, "refused\n"},
-		"in a covered one that it moves":  {box.Spec{Write: []string{state}, Covered: []string{state + "/of/user"}}, "moved/user/s", "refused\n"},
-		"in a directory of the box's own": {box.Spec{Write: []string{state}, Private: []string{state + "/of"}, Covered: []string{socket}}, socket, "refused\n"},
-		"in one that another stands for":  {box.Spec{Write: []string{state}, Lent: []box.Loan{{From: t.TempDir(), Dir: state + "/of"}}, Covered: []string{socket}}, socket, "refused\n"},
+		"not covered":                    {box.Spec{Write: []string{state}}, socket, "reached"},
+		"in a writable directory":        {box.Spec{Write: []string{state}, Covered: []string{socket}}, socket, "refused\n"},
+		"in one to read":                 {box.Spec{Read: []string{state}, Covered: []string{socket}}, socket, "refused\n"},
+		"in one that is shown by a link": {box.Spec{Write: []string{linked}, Covered: []string{socket}}, byLink, "refused\n"},
+		"named by a link":                {box.Spec{Write: []string{state}, Covered: []string{byLink}}, socket, "refused\n"},
+		"in one that is shown twice":     {box.Spec{Write: []string{state, linked}, Covered: []string{socket}}, byLink, "refused\n"},
+		"in a directory below":           {box.Spec{Write: []string{state}, Read: []string{state + "/of"}, Covered: []string{socket}}, socket, "refused\n"},
+		"in a directory that it moves":   {box.Spec{Write: []string{state}, Covered: []string{socket}}, "moved/user/s", "refused\n"},
+		"in a directory that is covered": {box.Spec{Write: []string{state}, Covered: []string{state + "/of/user"}}, socket, "refused\n"},
+		"in a covered one that it moves": {box.Spec{Write: []string{state}, Covered: []string{state + "/of/user"}}, "moved/user/s", "refused\n"},
+		"in one that another stands for": {box.Spec{Write: []string{state}, Lent: []box.Loan{{From: t.TempDir(), Dir: state + "/of"}}, Covered: []string{socket}}, socket, "refused\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.spec.Tree = t.TempDir()

@@ -24,8 +24,6 @@ type Spec struct {
 	// that a work tree borrows.
 	Write, Read []string
 	Overlays    []Overlay
-	// Private are directories of which the box has its own, empty at the start but for what else it shows in them.
-	Private []string
 	// Lent are directories in the place of which the box shows others, writable, and what else it shows in them.
 	Lent []Loan
 	// Covered are sockets of the user. Wherever the box would show one, it has an empty file.
@@ -50,10 +48,9 @@ type Overlay struct {
 	Target string // the place inside; the directory must exist outside too
 }
 
-// Loan is a directory From outside that a box shows in the place of the directory Dir, which must exist. It is for files
-// that the box writes and that a program outside reads meanwhile: a program in the box can replace them, which no mount of
-// a single file lets it do. From belongs to this box alone, and is removed after it: what is mounted in it has a place made
-// there. [Limits] bound each file in it, and not all of them together, as they do in a directory of Private.
+// Loan is a directory From outside that a box shows, writable, in the place of the directory Dir, which must exist. From
+// belongs to this box alone: what is mounted in it has a place made there. [Limits] bound each file in it, and not all of
+// them together.
 type Loan struct{ From, Dir string }
 
 // Egress is a socket that leads to a proxy outside, and the program that forwards to it inside.
@@ -162,7 +159,7 @@ func (s Spec) mounts(home, runs string, links resolver) ([]mount, error) {
 		}
 		return nil
 	}
-	if err := errors.Join(add("directory", readOnly, s.Read...), add("directory", writable, s.Write...), add("directory", private, s.Private...)); err != nil {
+	if err := errors.Join(add("directory", readOnly, s.Read...), add("directory", writable, s.Write...)); err != nil {
 		return nil, err
 	}
 	for _, l := range s.Lent {
@@ -225,17 +222,36 @@ func (r resolver) checkNested(all []mount) error {
 			if filepath.Base(above.to) == ".git" {
 				return fmt.Errorf("%s: it is in the .git of the work tree", m.to)
 			}
+			below := strings.TrimPrefix(m.to, above.to)
+			if above.kind == lent {
+				if hasLink(above.from, below) {
+					return fmt.Errorf("%s: a link leads there from %s", m.to, above.from)
+				}
+				continue
+			}
 			top, err := r.resolve(above.to)
 			if err != nil {
 				return err
 			}
 			real, err := r.resolve(m.to)
-			if below := strings.TrimPrefix(m.to, above.to); m.kind != fence && (err != nil || real != top+below) {
+			if m.kind != fence && (err != nil || real != top+below) {
 				return fmt.Errorf("%s: a link leads there from %s", m.to, above.to)
 			}
 		}
 	}
 	return nil
+}
+
+// hasLink reports whether there is a link on the way from a directory to a path below it. The rest of the way may be
+// missing.
+func hasLink(dir, below string) bool {
+	for _, name := range strings.Split(strings.Trim(below, "/"), "/") {
+		dir = filepath.Join(dir, name)
+		if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // checkKept refuses a file that is to be read only, or a directory shown by another, that a program in a box can change

@@ -16,7 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
-// A session in a box is resumed from the database of its checkout, and the one of the user's own sessions is not there.
+// A session in a box is resumed from a database of its own, and the one of the user's own sessions is not there.
 func TestOpencodeInTheBoxIsResumed(t *testing.T) {
 	need.Suite(t, need.Nightly)
 	binary := need.Env(t, "OPENCODE_BIN")
@@ -37,7 +37,7 @@ func TestOpencodeInTheBoxIsResumed(t *testing.T) {
 			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 			"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
 		}})
-	o := agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite, Log: t.Output()}
+	o := agent.Options{Dir: t.TempDir(), Home: t.TempDir(), Sandbox: agent.WorkspaceWrite, Log: t.Output()}
 	for _, text := range []string{"[[say:heliotrope]]", "[[say:and again]]"} {
 		s, err := adapter.Start(t.Context(), o)
 		if err != nil {

@@ -22,7 +22,7 @@ func (a *adapter) enclose(o agent.Options) (enclosed, error) {
 	if err != nil {
 		return enclosed{}, err
 	}
-	in, err := a.Sandbox.Enclose(clientNeeds(argv, env, o), o)
+	in, err := a.Sandbox.Enclose(clientNeeds(argv, env), o)
 	return enclosed{in, argv}, err
 }
 
@@ -57,9 +57,9 @@ func (a *adapter) findArgv(sandbox child.Sandbox, env []string) ([]string, error
 
 // clientNeeds returns what an agent needs in a box: what those that we know keep, and the models whose keys it has or that
 // its settings name. Other agents get what the operator names.
-func clientNeeds(argv, env []string, o agent.Options) child.Client {
+func clientNeeds(argv, env []string) child.Client {
 	values := child.ParseEnviron(env)
-	c := child.Client{Argv: argv, Env: env, Hosts: child.HostsOfKeys(values), Dir: o.Dir, Resume: o.Resume}
+	c := child.Client{Argv: argv, Env: env, Hosts: child.HostsOfKeys(values)}
 	switch {
 	case names(argv, "opencode"):
 		c.AddOpencode(values)

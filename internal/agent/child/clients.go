@@ -1,69 +1,39 @@
 package child
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 )
 
-// The names in a client's directory that its user's own sessions load, with hooks, commands, servers and
-// programs among them. The client reads them, and works without writing them. Those that end in a slash are
-// directories.
-var (
-	claudeFixed = []string{
-		"settings.json", "settings.local.json", "CLAUDE.md", "agents/", "chrome/", "commands/", "cowork_plugins/", "hooks/", "local/", "output-styles/",
-		"plugins/", "policy-limits.json", "remote-settings.json", "remote-settings.json.signature.json", "remote-settings.json.signature-iat.json",
-		"remote-settings-consent.json", "remote-settings-helper-consent", "routines/", "rules/", "skills/", "workflows/",
-	}
-	codexFixed = []string{
-		"config.toml", ".env", "managed_config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "agents/", "instructions/", "packages/", "plugins/", "prompts/", "rules/",
-		"skills/", "themes/",
-	}
-	piFixed = []string{
-		"settings.json", "models.json", "models-store.json", "keybindings.json", "trust.json", "AGENTS.md", "SYSTEM.md", "APPEND_SYSTEM.md", "bin/", "extensions/", "git/", "npm/",
-		"prompts/", "skills/", "themes/", "tools/",
-		// The registry of sessions: its records, mail and markers decide whom others believe and wake.
-		"meta-mailbox/", "meta-receivers/", "meta-senders/", "meta-sessions/",
-	}
-	opencodeFixed = []string{
-		"opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "agent/", "agents/", "command/", "commands/", "instructions/", "mode/", "modes/",
-		"node_modules/", "package.json", "package-lock.json", "plugin/", "plugins/", "prompts/", "skill/", "skills/", "themes/", "tool/", "tools/",
-	}
-	geminiFixed = []string{
-		"settings.json", "trustedFolders.json", "GEMINI.md", "agents/", "commands/", "extensions/", "hooks/", "policies/", "skills/", "tmp/bin/",
-	}
-)
-
-// The directories in a client's directory that are made anew for each box: the files in them are
-// executed, and belong to sessions that run, or programs of the user listen there.
-var (
-	claudePrivate = []string{"daemon/", "jobs/", "session-env/", "shell-snapshots/"}
-	codexPrivate  = []string{"app-server-control/", "app-server-daemon/", "shell_snapshots/"}
-	piPrivate     = []string{"intercom/"}
-)
-
-// addTop adds a directory of the client of which a box shows the fixed names, and texts and programs.
-func (c *Client) addTop(dir string, fixed, private []string) {
-	c.Tops = append(c.Tops, dir+"/")
-	c.addNames(dir, fixed, private)
+// Home is a directory that a client keeps for its user. A session in a box has one of its own in the place of it.
+type Home struct {
+	Dir string
+	// Settings are patterns of the names in Dir that the session sees, read-only, besides texts and programs: see
+	// shown. Another name is not there, whatever a later version of the client makes of it.
+	Settings []string
+	// Logins are the names of files of credentials. The session has copies of them.
+	Logins []string
+	// Kept are patterns of the names that stay in the session's own directory for its next process: transcripts.
+	Kept []string
 }
 
-// addNames adds names in a directory of the client.
-func (c *Client) addNames(dir string, fixed, private []string) {
-	for _, name := range fixed {
-		c.Fixed = append(c.Fixed, dir+"/"+name)
+// What a session sees of its user's settings. A pattern without an asterisk is a name.
+var (
+	claudeSettings = []string{
+		"settings.json", ".claude.json", "policy-limits.json", "remote-settings*",
+		"agents", "commands", "hooks", "local", "output-styles", "plugins", "rules", "skills", "workflows",
 	}
-	for _, name := range private {
-		c.Private = append(c.Private, dir+"/"+name)
+	codexSettings    = []string{".env", "hooks.json", "agents", "instructions", "packages", "plugins", "prompts", "rules", "skills"}
+	piSettings       = []string{"settings.json", "models.json", "models-store.json", "extensions", "git", "npm", "prompts", "skills", "themes"}
+	opencodeSettings = []string{
+		"opencode.json*", "config.json", "agent*", "command*", "instructions", "mode*", "package*.json", "plugin*", "prompts", "skill*", "themes", "tool*",
 	}
-}
+	geminiSettings = []string{"settings.json", "trustedFolders.json", ".env", "agents", "commands", "extensions", "hooks", "policies", "skills"}
+)
 
 // dirOf returns the directory that a variable names, or one below HOME.
 func (c *Client) dirOf(values map[string]string, variable, dir string) string {
@@ -90,118 +60,52 @@ func ExpandHome(path, home string) string {
 	return path
 }
 
-// AddClaude adds what Claude Code keeps. Values are its environment, as for the others. Of the transcripts
-// it adds the ones of the working directory alone: an agent could write others for sessions of the user.
+// AddClaude adds what Claude Code keeps. Values are its environment, as for the others.
 func (c *Client) AddClaude(values map[string]string) {
-	dir := c.dirOf(values, "CLAUDE_CONFIG_DIR", ".claude")
-	c.addTop(dir, claudeFixed, claudePrivate)
-	c.Logins = append(c.Logins, Login{dir + "/.credentials.json", lock{dirLock, dir + "/.oauth_refresh.lock"}})
-	c.State = append(c.State, dir+"/sessions/") // it tells which sessions run
-	c.State = append(c.State, claudeProjects(dir+"/projects", c.Dir, c.Resume)...)
-	// The list of servers of the user's own sessions is in this file, which is not in ~/.claude.
-	c.Fixed = append(c.Fixed, filepath.Join(cmp.Or(values["CLAUDE_CONFIG_DIR"], values["HOME"]), ".claude.json"))
+	c.addHome(Home{Dir: c.dirOf(values, "CLAUDE_CONFIG_DIR", ".claude"), Settings: claudeSettings, Logins: []string{".credentials.json"}, Kept: []string{"projects"}})
+	path := filepath.Join(values["HOME"], ".claude.json") // where no variable names the directory
+	if _, err := os.Stat(path); err == nil && values["CLAUDE_CONFIG_DIR"] == "" {
+		c.Read = append(c.Read, path)
+	}
 }
 
-// claudeProjects returns the directories of the transcripts of a working directory, and of a session that was
-// begun in another (docs/contracts/claude-code.md, 8).
-func claudeProjects(projects, dir, resume string) (found []string) {
-	if dir == "" {
-		return nil
-	}
-	add := func(name string) {
-		if at := filepath.Join(projects, name) + "/"; !slices.Contains(found, at) {
-			found = append(found, at)
-		}
-	}
-	add(nameOf(dir))
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		add(nameOf(real))
-	}
-	if resume == "" {
-		return found
-	}
-	entries, _ := os.ReadDir(projects) // of none there are none
-	for _, e := range entries {
-		if info, err := os.Lstat(filepath.Join(projects, e.Name(), resume+".jsonl")); e.IsDir() && err == nil && info.Mode().IsRegular() {
-			add(e.Name())
-		}
-	}
-	return found
-}
-
-// longestName bounds the name of a directory of transcripts, but for the hash at the end of a longer one.
-const longestName = 200
-
-// nameOf returns the name that Claude Code gives to the directory of the transcripts of a working directory.
-func nameOf(dir string) string {
-	units := utf16.Encode([]rune(dir))
-	var name strings.Builder
-	hash := int32(0)
-	for _, u := range units {
-		hash = hash*31 + int32(u)
-		if u > unicode.MaxASCII || !unicode.IsLetter(rune(u)) && !unicode.IsDigit(rune(u)) {
-			u = '-'
-		}
-		name.WriteByte(byte(u))
-	}
-	if name.Len() <= longestName {
-		return name.String()
-	}
-	return name.String()[:longestName] + "-" + strconv.FormatInt(max(int64(hash), -int64(hash)), 36)
-}
-
-// AddCodex adds what Codex keeps: all transcripts, because their directories are named after days. Its databases
-// can be made from them: each working directory has its own.
+// AddCodex adds what Codex keeps.
 func (c *Client) AddCodex(values map[string]string) {
-	dir := c.dirOf(values, "CODEX_HOME", ".codex")
-	c.addTop(dir, codexFixed, codexPrivate)
-	c.Logins = append(c.Logins, Login{dir + "/auth.json", lock{fileLock, dir + "/auth.json.lock"}})
-	own := filepath.Join(dir, "ratchet", nameOf(c.Dir))
-	c.State = append(c.State, dir+"/sessions/", dir+"/archived_sessions/", dir+"/thread-writer-locks/", own+"/")
-	c.BoxEnv = append(c.BoxEnv, "CODEX_SQLITE_HOME="+own)
+	kept := []string{"sessions", "archived_sessions", "*.sqlite*"}
+	c.addHome(Home{Dir: c.dirOf(values, "CODEX_HOME", ".codex"), Settings: codexSettings, Logins: []string{"auth.json"}, Kept: kept})
 }
 
-// AddPi adds what pi keeps.
+// AddPi adds what pi keeps. Its sessions are in its directory, also where the user's own are elsewhere.
 func (c *Client) AddPi(values map[string]string) {
 	values = maps.Clone(values)
-	for _, name := range []string{"PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"} {
-		values[name] = ExpandHome(values[name], values["HOME"])
-	}
+	values["PI_CODING_AGENT_DIR"] = ExpandHome(values["PI_CODING_AGENT_DIR"], values["HOME"])
 	dir := c.dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent")
-	c.addTop(dir, piFixed, piPrivate)
-	c.Logins = append(c.Logins, Login{dir + "/auth.json", lock{dirLock, dir + "/auth.json.lock"}})
-	sessions := dir + "/sessions"
-	if named := values["PI_CODING_AGENT_SESSION_DIR"]; named != "" {
-		sessions = c.absolute("PI_CODING_AGENT_SESSION_DIR", named)
-	}
-	c.State = append(c.State, sessions+"/")
+	c.addHome(Home{Dir: dir, Settings: piSettings, Logins: []string{"auth.json"}, Kept: []string{"sessions"}})
+	c.BoxEnv = append(c.BoxEnv, "PI_CODING_AGENT_SESSION_DIR="+dir+"/sessions")
 }
 
-// AddOpencode adds what opencode keeps. It does not start where it cannot write beside its settings. Its
-// cache holds programs that sessions outside of the box would run, and is made anew for each box. Its database
-// holds commands and permissions beside the sessions: each working directory has its own.
+// AddOpencode adds what opencode keeps. Its cache holds programs that sessions outside of the box would run, and is made
+// anew for each box.
 func (c *Client) AddOpencode(values map[string]string) {
 	data := c.dirOf(values, "XDG_DATA_HOME", ".local/share") + "/opencode"
-	c.addTop(c.dirOf(values, "XDG_CONFIG_HOME", ".config")+"/opencode", opencodeFixed, nil)
-	c.addTop(data, []string{"bin/"}, nil)
-	c.addTop(c.dirOf(values, "XDG_STATE_HOME", ".local/state")+"/opencode", nil, nil)
-	c.Logins = append(c.Logins, Login{File: data + "/auth.json"})
-	own := filepath.Join(data, "ratchet", nameOf(c.Dir))
-	c.State = append(c.State, own+"/")
+	c.addHome(Home{Dir: c.dirOf(values, "XDG_CONFIG_HOME", ".config") + "/opencode", Settings: opencodeSettings})
+	c.addHome(Home{Dir: data, Logins: []string{"auth.json"}, Kept: []string{"opencode.db*"}})
+	c.addHome(Home{Dir: c.dirOf(values, "XDG_STATE_HOME", ".local/state") + "/opencode"})
 	if file := values["OPENCODE_CONFIG"]; file != "" {
 		c.Read = append(c.Read, c.absolute("OPENCODE_CONFIG", file))
 	}
-	c.BoxEnv = append(c.BoxEnv, "XDG_CACHE_HOME=/tmp/cache", "OPENCODE_DB="+filepath.Join(own, "opencode.db"))
+	c.BoxEnv = append(c.BoxEnv, "XDG_CACHE_HOME=/tmp/cache", "OPENCODE_DB="+data+"/opencode.db")
 }
 
-// AddGemini adds what Gemini CLI keeps. It reads ~/.env where there is no .env in its directory, so an
-// empty one is made only for a user who has neither.
+// AddGemini adds what Gemini CLI keeps, whose sessions end with their process.
 func (c *Client) AddGemini(values map[string]string) {
-	dir := filepath.Join(c.absolute("HOME", values["HOME"]), ".gemini")
-	c.State = append(c.State, dir+"/", dir+"/tmp/") // so that tmp/bin is below a mount
-	c.addNames(dir, geminiFixed, nil)
-	_, own := os.Lstat(filepath.Join(dir, ".env"))
-	if _, users := os.Lstat(filepath.Join(values["HOME"], ".env")); own == nil || users != nil {
-		c.Fixed = append(c.Fixed, dir+"/.env")
+	logins := []string{"oauth_creds.json", "gemini-credentials.json", "google_accounts.json", "installation_id"}
+	c.addHome(Home{Dir: c.dirOf(values, "", ".gemini"), Settings: geminiSettings, Logins: logins})
+}
+
+// addHome adds a directory, unless it is there already.
+func (c *Client) addHome(h Home) {
+	if !slices.ContainsFunc(c.Homes, func(other Home) bool { return other.Dir == h.Dir }) {
+		c.Homes = append(c.Homes, h)
 	}
 }

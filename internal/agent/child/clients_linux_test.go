@@ -2,6 +2,8 @@ package child_test
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -42,12 +44,12 @@ func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
 				".claude/rules/r.md", ".claude/output-styles/o.md", ".claude/hooks/h", ".claude/plugins/p", ".claude/workflows/w.js", ".claude/session-env/1/environment-start.sh",
 				".claude/jobs/1.json", ".claude/daemon/dispatch/1.json", ".claude/chrome/chrome-native-host", ".claude.json",
 				".claude/.credentials.json", ".claude/remote-settings.json", ".claude/scheduled_tasks.json", ".claude/loop.md", ".claude/daemon.json", ".claude/ide/1.lock",
-				".claude/projects/-other/memory/MEMORY.md", ".claude/teams/t/inboxes/a.json", ".claude/agent-memory/a/MEMORY.md", ".claude/state/device-mcp-consent.json",
+				".claude/projects/-other/memory/MEMORY.md", ".claude/projects/-other/s.jsonl", ".claude/sessions/1.json", ".claude/teams/t/inboxes/a.json", ".claude/agent-memory/a/MEMORY.md", ".claude/state/device-mcp-consent.json",
 			}},
 		"codex": {(*child.Client).AddCodex,
 			[]string{".codex/notify.py", ".codex/bin/tool", ".codex/shell_snapshots/1.sh"},
 			[]string{".codex/config.toml", ".codex/.env", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/hooks.json", ".codex/prompts/p.md", ".codex/rules/default.rules", ".codex/skills/.system/s/run.py", ".codex/plugins/p", ".codex/packages/standalone/codex",
-				".codex/auth.json", ".codex/memories/MEMORY.md", ".codex/models_cache.json", ".codex/environments.toml", ".codex/fast.config.toml", ".codex/agents/a.toml", ".codex/state_5.sqlite"}},
+				".codex/auth.json", ".codex/memories/MEMORY.md", ".codex/models_cache.json", ".codex/environments.toml", ".codex/fast.config.toml", ".codex/sessions/2026/r.jsonl", ".codex/agents/a.toml", ".codex/state_5.sqlite"}},
 		"pi": {(*child.Client).AddPi,
 			[]string{".pi/agent/bin/rg", ".pi/agent/status.ts"},
 			[]string{".pi/agent/tools/t.ts", ".pi/agent/extensions/e.ts", ".pi/agent/settings.json", ".pi/agent/APPEND_SYSTEM.md", ".pi/agent/git/g", ".pi/agent/npm/n", ".pi/agent/trust.json", ".pi/agent/auth.json", ".pi/agent/models-store.json",
@@ -58,7 +60,7 @@ func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
 			[]string{".local/share/opencode/bin/rg", ".config/opencode/plugin/p.ts", ".config/opencode/tool/t.ts", ".config/opencode/opencode.json", ".config/opencode/package.json", ".config/opencode/node_modules/p/index.js", ".local/share/opencode/auth.json", ".local/share/opencode/opencode.db", ".local/share/opencode/mcp-auth.json", ".local/state/opencode/kv.json"}},
 		"gemini": {(*child.Client).AddGemini,
 			[]string{".gemini/tmp/bin/rg"},
-			[]string{".gemini/trustedFolders.json", ".gemini/.env", ".gemini/settings.json", ".gemini/policies/p.toml", ".gemini/extensions/e", ".gemini/skills/s"}},
+			[]string{".gemini/trustedFolders.json", ".gemini/.env", ".gemini/settings.json", ".gemini/policies/p.toml", ".gemini/extensions/e", ".gemini/skills/s", ".gemini/oauth_creds.json", ".gemini/tmp/c/chats/s.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range []child.Sandbox{boxed, {}} {
@@ -241,33 +243,57 @@ func TestTheProgramOfTheClientIsKept(t *testing.T) {
 	}
 }
 
-// TestWhatSettingsNameIsShown has a client read what settings of its user may name, and nothing else.
+// TestWhatSettingsNameIsShown has a client read what settings of its user may name, and nothing else. Links in the user's
+// directory are the user's own.
 func TestWhatSettingsNameIsShown(t *testing.T) {
 	s := child.Sandbox{Box: openBox(t)}
 	for name, tt := range map[string]struct {
-		add           func(*child.Client, map[string]string)
-		dir           string
-		shown, hidden []string
+		add             func(*child.Client, map[string]string)
+		dir             string
+		settings, named string
+		shown, hidden   []string
 	}{
-		"claude": {(*child.Client).AddClaude, ".claude",
-			[]string{"status.js", "team.md", "base.txt", "ca.pem", "my-hooks/check.py", "notes/style.md", "settings.json"},
-			[]string{"debug/of-another-session.txt", "stats.json", "keys.yaml"}},
-		"codex":    {(*child.Client).AddCodex, ".codex", []string{"base.txt", "prompts/p.txt", "instructions/base.txt"}, []string{".credentials.json", "log/l.txt"}},
-		"opencode": {(*child.Client).AddOpencode, ".config/opencode", []string{"base.txt", "prompts/build.txt", "instructions/i.json"}, []string{"secret.json"}},
+		"claude": {(*child.Client).AddClaude, ".claude", "settings.json", `"~/.claude/my-hooks/check.py" "@notes/style.md" "projects/x"`,
+			[]string{"status.js", "team.md", "base.txt", "ca.pem", "my-hooks/check.py", "notes/style.md", "skills/s/SKILL.md", "scripts/s.sh"},
+			[]string{"debug/of-another-session.txt", "stats.json", "keys.yaml", "projects/x/s.jsonl", "plans/p.md", ".credentials"}},
+		"codex": {(*child.Client).AddCodex, ".codex", "config.toml", "'/home/kim/.codex/more/base.md'",
+			[]string{"base.txt", "prompts/p.txt", "instructions/base.txt", "more/base.md"}, []string{".credentials.json", "log/l.txt", "memories/m.md"}},
+		"opencode": {(*child.Client).AddOpencode, ".config/opencode", "opencode.json", "{file:./more/build.txt}",
+			[]string{"base.txt", "prompts/build.txt", "instructions/i.json", "more/build.txt"}, []string{"secret.json"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			home := t.TempDir()
-			script := "cd '" + home + "/" + tt.dir + "'; cat " + strings.Join(append(tt.shown, tt.hidden...), " ") + " 2>/dev/null; true"
-			for _, name := range append(tt.shown, tt.hidden...) {
-				write(t, filepath.Join(home, tt.dir, name), "hidden", 0o600)
-			}
-			for _, name := range tt.shown {
-				write(t, filepath.Join(home, tt.dir, name), "shown", 0o600)
-			}
-			if out := runClient(t, s, tt.add, home, t.TempDir(), script); out != strings.Repeat("shown", len(tt.shown)) {
-				t.Errorf("it reads %q", out)
-			}
-		})
+		for _, linked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, by links: %v", name, linked), func(t *testing.T) {
+				home, to := t.TempDir(), t.TempDir()
+				at := home + "/" + tt.dir
+				if linked {
+					at = to
+				}
+				shown := append(tt.shown, tt.settings)
+				for _, name := range append(shown, tt.hidden...) {
+					write(t, filepath.Join(at, name), "hidden", 0o600)
+				}
+				for _, name := range shown {
+					write(t, filepath.Join(at, name), "shown", 0o600)
+				}
+				write(t, filepath.Join(at, tt.settings), "shown "+tt.named, 0o600)
+				entries, err := os.ReadDir(at)
+				if err == nil {
+					err = os.MkdirAll(home+"/"+tt.dir, 0o700)
+				}
+				for _, e := range entries {
+					if linked {
+						err = errors.Join(err, os.Symlink(filepath.Join(to, e.Name()), filepath.Join(home, tt.dir, e.Name())))
+					}
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				script := "cd '" + home + "/" + tt.dir + "'; cat " + strings.Join(append(shown, tt.hidden...), " ") + " 2>/dev/null; true"
+				if out := runClient(t, s, tt.add, home, t.TempDir(), script); strings.Count(out, "shown") != len(shown) || strings.Contains(out, "hidden") {
+					t.Errorf("it reads %q, want %d files", out, len(shown))
+				}
+			})
+		}
 	}
 }
 
@@ -276,7 +302,7 @@ func TestSnapshotsOfTheShellBelongToTheBox(t *testing.T) {
 	home, checkout := t.TempDir(), t.TempDir()
 	write(t, home+"/.claude/shell-snapshots/of-another.sh", "good", 0o600)
 	dir := home + "/.claude/shell-snapshots"
-	out := runClient(t, child.Sandbox{Box: openBox(t)}, (*child.Client).AddClaude, home, checkout, "ls '"+dir+"'; echo own > '"+dir+"/own.sh' && cat '"+dir+"/own.sh'")
+	out := runClient(t, child.Sandbox{Box: openBox(t)}, (*child.Client).AddClaude, home, checkout, "mkdir -p '"+dir+"'; ls '"+dir+"'; echo own > '"+dir+"/own.sh' && cat '"+dir+"/own.sh'")
 	if out != "own" {
 		t.Errorf("the client has %q", out)
 	}
@@ -294,17 +320,13 @@ func TestSocketsOfTheUserAreNotInTheBox(t *testing.T) {
 		first string // what the client does before it connects
 		to    string // at which it connects; empty: at
 	}{
-		"codex":                             {(*child.Client).AddCodex, ".codex/app-server-control/s", "", ""},
-		"codex, in its top":                 {(*child.Client).AddCodex, ".codex/s", "", ""},
-		"codex, among transcripts":          {(*child.Client).AddCodex, ".codex/sessions/d/s", "", ""},
-		"codex, among transcripts it moved": {(*child.Client).AddCodex, ".codex/sessions/d/e/s", "mv .codex/sessions/d/e .codex/sessions/e && mv .codex/sessions/d .codex/sessions/moved", ".codex/sessions/e/s"},
-		"codex, by a link that it made":     {(*child.Client).AddCodex, ".codex/sessions/d/s", "ln -s sessions .codex/link", ".codex/link/d/s"},
-		"codex, by a link, in its top":      {(*child.Client).AddCodex, "dot/codex/s", "", ".codex/s"},
-		"codex, by a link, in a fixed":      {(*child.Client).AddCodex, "dot/codex/skills/k/s", "", ".codex/skills/k/s"},
-		"codex, by a link, in transcripts":  {(*child.Client).AddCodex, "dot/codex/sessions/d/s", "", ".codex/sessions/d/s"},
-		"codex, by a link, in its own":      {(*child.Client).AddCodex, "dot/codex/app-server-control/s", "", ".codex/app-server-control/s"},
-		"pi":                                {(*child.Client).AddPi, ".pi/agent/intercom/s", "", ""},
-		"pi, in a fixed":                    {(*child.Client).AddPi, ".pi/agent/extensions/e/s", "", ""},
+		"codex":                          {(*child.Client).AddCodex, ".codex/app-server-control/s", "", ""},
+		"codex, in its top":              {(*child.Client).AddCodex, ".codex/s", "", ""},
+		"codex, in a setting":            {(*child.Client).AddCodex, ".codex/skills/k/s", "", ""},
+		"codex, by a link, in its top":   {(*child.Client).AddCodex, "dot/codex/s", "", ".codex/s"},
+		"codex, by a link, in a setting": {(*child.Client).AddCodex, "dot/codex/skills/k/s", "", ".codex/skills/k/s"},
+		"pi":                             {(*child.Client).AddPi, ".pi/agent/intercom/s", "", ""},
+		"pi, in a setting":               {(*child.Client).AddPi, ".pi/agent/extensions/e/s", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range []child.Sandbox{boxed, {}} {

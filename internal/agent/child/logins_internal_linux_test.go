@@ -25,7 +25,7 @@ func TestTokensGoIntoAFileThatCannotBeReplaced(t *testing.T) {
 			}
 			t.Cleanup(func() { os.Chmod(dir, 0o700); os.RemoveAll(dir) })
 			path := filepath.Join(dir, "auth.json")
-			l := &loan{Login: Login{path, lock{dirLock, path + ".lock"}}, copy: filepath.Join(dir, "copy"), inside: []byte(first), outside: []byte(first)}
+			l := &loan{file: path, copy: filepath.Join(dir, "copy"), inside: []byte(first), outside: []byte(first)}
 			for file, text := range map[string]string{path: first, l.copy: second} {
 				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
@@ -38,7 +38,7 @@ func TestTokensGoIntoAFileThatCannotBeReplaced(t *testing.T) {
 			}
 			var log bytes.Buffer
 			for range 2 {
-				_, err := asOther(func() (any, error) { return nil, l.exchange(0) })
+				_, err := asOther(func() (any, error) { return nil, l.exchange() })
 				l.tell(&log, err)
 			}
 			if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), `"2"`) != tt.taken {

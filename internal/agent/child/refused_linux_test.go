@@ -16,18 +16,16 @@ func TestADirectoryThatIsNotAbsoluteIsRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		add             func(*child.Client, map[string]string)
 		variable, value string
-		made            string // below the home; empty: it is refused
+		dir             string // below the home; empty: it is refused
 	}{
-		"of Claude Code":             {(*child.Client).AddClaude, "CLAUDE_CONFIG_DIR", "conf", ""},
-		"of Codex, by a tilde":       {(*child.Client).AddCodex, "CODEX_HOME", "~/conf", ""},
-		"of opencode":                {(*child.Client).AddOpencode, "XDG_DATA_HOME", "./conf", ""},
-		"the settings of opencode":   {(*child.Client).AddOpencode, "OPENCODE_CONFIG", "opencode.json", ""},
-		"of pi":                      {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "conf", ""},
-		"the sessions of pi":         {(*child.Client).AddPi, "PI_CODING_AGENT_SESSION_DIR", "conf", ""},
-		"of pi, by a user's name":    {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "~user/conf", ""},
-		"the home":                   {(*child.Client).AddGemini, "HOME", "home", ""},
-		"of pi, by a tilde":          {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "~/conf", "conf/sessions"},
-		"sessions of pi, by a tilde": {(*child.Client).AddPi, "PI_CODING_AGENT_SESSION_DIR", "~/conf", "conf"},
+		"of Claude Code":           {(*child.Client).AddClaude, "CLAUDE_CONFIG_DIR", "conf", ""},
+		"of Codex, by a tilde":     {(*child.Client).AddCodex, "CODEX_HOME", "~/conf", ""},
+		"of opencode":              {(*child.Client).AddOpencode, "XDG_DATA_HOME", "./conf", ""},
+		"the settings of opencode": {(*child.Client).AddOpencode, "OPENCODE_CONFIG", "opencode.json", ""},
+		"of pi":                    {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "conf", ""},
+		"of pi, by a user's name":  {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "~user/conf", ""},
+		"the home":                 {(*child.Client).AddGemini, "HOME", "home", ""},
+		"of pi, by a tilde":        {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "~/conf", "conf"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -36,14 +34,14 @@ func TestADirectoryThatIsNotAbsoluteIsRefused(t *testing.T) {
 			tt.add(&c, child.ParseEnviron(c.Env))
 			_, err := s.Enclose(c, agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite})
 			want := agent.ErrUnavailable.Error() + ": " + tt.variable + "=" + tt.value + " is not an absolute path: set it to one"
-			switch info, missing := os.Stat(filepath.Join(home, tt.made)); {
-			case tt.made == "" && (!errors.Is(err, agent.ErrUnavailable) || err.Error() != want):
+			switch {
+			case tt.dir == "" && (!errors.Is(err, agent.ErrUnavailable) || err.Error() != want):
 				t.Errorf("got %v, want %s", err, want)
-			case tt.made != "" && (err != nil || missing != nil || !info.IsDir()):
-				t.Errorf("got %v, %v", err, missing)
+			case tt.dir != "" && (err != nil || c.Homes[0].Dir != filepath.Join(home, tt.dir)):
+				t.Errorf("got %+v, %v, want the directory %s", c.Homes, err, tt.dir)
 			}
 			for _, dir := range []string{".", home} {
-				if left, err := os.ReadDir(dir); err != nil || len(left) > 0 && (dir == "." || tt.made == "") {
+				if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 					t.Errorf("made in %s: %v, %v", dir, left, err)
 				}
 			}

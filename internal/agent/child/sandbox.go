@@ -32,23 +32,10 @@ type Client struct {
 	Env  []string // the whole environment
 	// BoxEnv are variables that it has in a box, besides.
 	BoxEnv []string
-	// State are files and directories of the client's own, writable. Those that end in a slash are
-	// directories, and are made. Fixed are files and directories in them that programs of the user load
-	// outside of the boundary, such as settings with hooks: read-only, and not to be made.
-	State, Fixed []string
-	// Tops are directories in the place of which each box has one of its own. It shows of them the names
-	// in State, Fixed and Logins that exist, and texts and programs. So it does where the user's
-	// own session replaces a file: that would lift a mount off a file in a directory of the user's.
-	Tops []string
-	// Resume is the session to resume, if any, and Dir its working directory.
-	Resume, Dir string
-	// Private are directories in State of which each box has its own, empty at the start.
-	Private []string
-	// Logins are files of credentials, by the names of providers, each in one of Tops: fixed, but for the tokens that the
-	// client renews.
-	Logins []Login
-	Read   []string // further files and directories to read
-	Hosts  []string // that the client itself reaches, as package allow reads them
+	// Homes are the directories of which a session has its own.
+	Homes []Home
+	Read  []string // further files and directories to read
+	Hosts []string // that the client itself reaches, as package allow reads them
 
 	refused error // why there is no boundary for it
 }
@@ -104,15 +91,21 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	if o.Bridge != nil {
 		spec.Bridge = o.Bridge.Socket
 	}
-	lent := c.lendLogins()
-	if err := addClient(&spec, c, values["PATH"]); err != nil {
-		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
+	for _, h := range c.Homes {
+		if err := h.show(&spec); err != nil {
+			return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
+		}
+	}
+	for _, path := range ProgramFiles(c.Argv, values["PATH"]) {
+		if !slices.ContainsFunc(spec.Read, func(dir string) bool { return strings.HasPrefix(path+"/", dir+"/") }) {
+			spec.Read = append(spec.Read, path)
+		}
 	}
 	boxes := egress.NewBoxes(egress.Config{Targets: targets, Refused: o.Refused})
 	maps.Copy(values, ParseEnviron(c.BoxEnv))
 	in := Enclosed{Box: boxes.For(s.Box, spec), Env: boxedEnviron(values), boxes: boxes}
-	if len(lent) > 0 {
-		in.Box = lending{boxes: boxes, box: s.Box, spec: spec, logins: lent, log: o.Log}
+	if len(c.Homes) > 0 {
+		in.Box = housed{boxes: boxes, box: s.Box, spec: spec, homes: c.Homes, dir: o.Home, log: o.Log}
 	}
 	return in, nil
 }

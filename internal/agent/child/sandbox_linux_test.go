@@ -37,7 +37,7 @@ func (p place) run(t *testing.T, s child.Sandbox, o agent.Options, script string
 	t.Helper()
 	c := child.Client{
 		Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin", "HOME=" + p.home, "TMPDIR=" + p.home + "/tmp"},
-		State: []string{p.state + "/"}, Fixed: []string{p.state + "/settings.json", p.state + "/hooks/", p.state + "/servers.json"}, Hosts: hosts,
+		Homes: []child.Home{{Dir: p.state, Settings: []string{"settings.json", "hooks", "servers.json"}, Logins: []string{"token"}}}, Hosts: hosts,
 	}
 	o.Dir = p.checkout
 	in, err := s.Enclose(c, o)
@@ -106,10 +106,10 @@ func TestWhatAClientInTheBoxCanDo(t *testing.T) {
 			return "echo x > " + p.state + "/n && mv -f " + p.state + "/n " + p.state + "/settings.json && echo yes"
 		}, false},
 		"it removes the user's settings": {write, func(p place) string { return "rm -f " + p.state + "/settings.json && echo yes" }, false},
-		"it makes a hook": {write, func(p place) string {
+		"it makes a hook, for itself": {write, func(p place) string {
 			return "mkdir -p " + p.state + "/hooks && echo x > " + p.state + "/hooks/h && echo yes"
-		}, false},
-		"it makes a list of servers":                 {write, func(p place) string { return "echo x > " + p.state + "/servers.json && echo yes" }, false},
+		}, true},
+		"it makes a list of servers, for itself":     {write, func(p place) string { return "echo x > " + p.state + "/servers.json && echo yes" }, true},
 		"it moves its directory away":                {write, func(p place) string { return "mv " + p.state + " " + p.state + "-x && echo yes" }, false},
 		"it writes beside its directory, for itself": {write, func(p place) string { return "echo x > " + p.home + "/.profile && echo yes" }, true},
 		"it sees the worker":                         {write, func(place) string { return fmt.Sprintf("test -d /proc/%d && echo yes", os.Getpid()) }, false},
@@ -121,8 +121,13 @@ func TestWhatAClientInTheBoxCanDo(t *testing.T) {
 				if want := tt.boxed || !s.Held(); got != want {
 					t.Errorf("in a box: %v: it does: %v, want %v", s.Held(), got, want)
 				}
-				if _, err := os.Stat(p.home + "/.profile"); err == nil && s.Held() {
-					t.Error("a file of the user was made")
+				for _, file := range []string{p.home + "/.profile", p.state + "/hooks", p.state + "/servers.json"} {
+					if _, err := os.Stat(file); err == nil && s.Held() {
+						t.Errorf("%s was made", file)
+					}
+				}
+				if token, err := os.ReadFile(p.state + "/token"); s.Held() && (err != nil || string(token) != "token") {
+					t.Errorf("the user's token is %q, %v", token, err)
 				}
 			}
 		})
@@ -131,33 +136,9 @@ func TestWhatAClientInTheBoxCanDo(t *testing.T) {
 
 func TestABoxThatCannotBeIsNoStart(t *testing.T) {
 	s := child.Sandbox{Box: openBox(t)}
-	for name, tt := range map[string]struct {
-		client child.Client
-		says   string
-	}{
-		"a link in the place of settings": {child.Client{Fixed: []string{"LINK/settings.json"}}, "/settings.json is a link"},
-		// An earlier session may have made it, and a script of a status line may be one.
-		"a link to a program": {child.Client{State: []string{"LINK/"}}, "/program is a link, which a program in the box could replace: put the file itself there, or remove the link"},
-		"a host that is none": {child.Client{Hosts: []string{"localhost:1"}}, "127.0.0.1 or [::1]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			write(t, dir+"/real.json", "{}", 0o600)
-			for name, to := range map[string]string{"settings.json": dir + "/real.json", "program": "/bin/sh"} {
-				if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, paths := range [][]string{tt.client.Fixed, tt.client.State} {
-				for i := range paths {
-					paths[i] = strings.Replace(paths[i], "LINK", dir, 1)
-				}
-			}
-			_, err := s.Enclose(tt.client, agent.Options{Dir: dir})
-			if err == nil || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("got %v", err)
-			}
-		})
+	_, err := s.Enclose(child.Client{Hosts: []string{"localhost:1"}}, agent.Options{Dir: t.TempDir()})
+	if want := "127.0.0.1 or [::1]"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

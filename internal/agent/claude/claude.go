@@ -78,11 +78,12 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	if err != nil {
 		return nil, greeting{}, err
 	}
-	if o.Resume != "" && projectsOf(env).lacksUserMessage(ctx, o.Resume) {
+	kept := projects(a.Sandbox.HostPath(o, projectsOf(env)))
+	if o.Resume != "" && kept.lacksUserMessage(ctx, o.Resume) {
 		return nil, greeting{}, agent.ErrNoSession
 	}
 	argv = append([]string{binary}, argv...)
-	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env, o), o)
+	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env), o)
 	if err != nil {
 		return nil, greeting{}, err
 	}
@@ -90,7 +91,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	if err != nil {
 		return nil, greeting{}, err
 	}
-	s := newSession(c, o, fresh, projectsOf(env))
+	s := newSession(c, o, fresh, kept)
 	g, err := s.awaitGreeting(ctx)
 	if err != nil {
 		s.abandonStart()

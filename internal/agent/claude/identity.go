@@ -66,7 +66,8 @@ func (i *identity) adoptID(id string) *agent.Started {
 // projects is the directory where the client keeps transcripts.
 type projects string
 
-func projectsOf(env []string) projects { return projects(filepath.Join(configDir(env), "projects")) }
+// projectsOf returns the directory as a client with that environment has it.
+func projectsOf(env []string) string { return filepath.Join(configDir(env), "projects") }
 
 // configDir returns the directory in which a client with that environment keeps
 // its state.

@@ -16,7 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
-// A session in a box is resumed from its transcript alone, as one is that was begun with other databases.
+// A session in a box is resumed from what it has kept in its own home. The user's has none of it.
 func TestTheRealClientInTheBoxIsResumed(t *testing.T) {
 	realClient(t)
 	need.Sandbox(t)
@@ -27,7 +27,7 @@ func TestTheRealClientInTheBoxIsResumed(t *testing.T) {
 	model := fakemodel.Start(t)
 	c := realConfig(t, model)
 	c.Sandbox = child.Sandbox{Box: b}
-	o := agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
+	o := agent.Options{Dir: t.TempDir(), Home: t.TempDir(), Sandbox: agent.WorkspaceWrite}
 	for _, text := range []string{"heliotrope", "and again"} {
 		s, err := codex.New(c).Start(t.Context(), o)
 		if err != nil {
@@ -38,14 +38,14 @@ func TestTheRealClientInTheBoxIsResumed(t *testing.T) {
 		if err := s.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.RemoveAll(filepath.Join(valueOf(c.Environ, "CODEX_HOME"), "ratchet")); err != nil {
-			t.Fatal(err)
-		}
 	}
 	resumed := slices.ContainsFunc(model.Requests(), func(q fakemodel.Request) bool {
 		return strings.Contains(q.Text(), "heliotrope") && strings.Contains(q.Text(), "and again")
 	})
 	if !resumed {
 		t.Error("the second turn did not follow the first")
+	}
+	if _, err := os.Stat(filepath.Join(valueOf(c.Environ, "CODEX_HOME"), "sessions")); err == nil {
+		t.Error("the transcripts are in the user's directory")
 	}
 }

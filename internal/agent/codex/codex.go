@@ -103,7 +103,7 @@ func (a *adapter) openSession(ctx context.Context, binary string, o agent.Option
 	}
 	o.Sandbox = sandboxOf(o) // the box holds what the mode has narrowed, too
 	argv := []string{binary, "app-server", "-c", keepAnswers}
-	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env, o), o)
+	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env), o)
 	if err != nil {
 		os.RemoveAll(scratch)
 		return nil, err

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
@@ -9,9 +8,9 @@ import (
 var loginHosts = []string{"chatgpt.com:443", "auth.openai.com:443"}
 
 // clientNeeds returns what the client needs in a box: what it keeps, and the model.
-func clientNeeds(argv, env []string, o agent.Options) child.Client {
+func clientNeeds(argv, env []string) child.Client {
 	values := child.ParseEnviron(env)
-	c := child.Client{Argv: argv, Env: env, Dir: o.Dir}
+	c := child.Client{Argv: argv, Env: env}
 	c.AddCodex(values)
 	c.Hosts = append(c.Hosts, loginHosts...)
 	c.Hosts = append(c.Hosts, child.CodexHosts(values)...)

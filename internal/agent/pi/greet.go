@@ -34,6 +34,9 @@ func (s *session) checkState(ctx context.Context) error {
 	if now.Model.Provider == noProvider {
 		return newError(failure.Auth, false, "pi has no model to use: nobody is logged in, and no key is set")
 	}
+	if now.File != "" {
+		now.File = s.sandbox.HostPath(s.o, now.File)
+	}
 	if err := now.checkSession(ctx, s.o); err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options, extra ...st
 	}
 	s := newSession(c, o, files)
 	s.mu.Lock()
-	s.trust = a.Trust
+	s.trust, s.sandbox = a.Trust, a.Sandbox
 	s.mu.Unlock()
 	return s, nil
 }

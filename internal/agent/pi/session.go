@@ -44,6 +44,7 @@ type session struct {
 	turn     *turn // nil between turns
 	owned    agent.Owned
 	trust    Trust
+	sandbox  child.Sandbox
 	requests gateRequests
 	rules    rules
 }

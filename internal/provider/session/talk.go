@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +90,7 @@ func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 		}
 	}
 	o, err := c.withOptions(agent.Options{
-		Dir: at.Dir, Top: at.Top, Objects: at.Objects, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
+		Dir: at.Dir, Top: at.Top, Objects: at.Objects, Home: filepath.Join(c.req.Work.Site.Slot(), "home"), Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
 		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr, NoMemory: c.req.Role == run.Evaluator,
 		Kit: at.Kit, Refused: c.talk.noteUnreached, Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
