@@ -155,17 +155,6 @@ func (s *served) checkPlace(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, review.FileName)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file with the key: %v, %v", info.Mode(), err)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, review.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := t.TempDir()
-	if err := os.WriteFile(filepath.Join(copied, review.FileName), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := review.ReadPlace(t.Context(), copied); err == nil {
-		t.Error("a copy of the file was believed")
-	}
 }
 
 func TestWhatHasTakenThePortIsNotBelieved(t *testing.T) {

@@ -36,8 +36,8 @@ func (p Place) Write(runsDir string) error { return engine.WriteOwn(runsDir, Fil
 // ErrNotServed reports a runs directory without a page that answers.
 var ErrNotServed = errors.New("no review page is served here: `starter up` serves one, and `worker --review " + DefaultAddress + "`")
 
-// ReadPlace returns the page of a runs directory. A file that another user, or a repository, may have written is not
-// believed, and neither is one whose page does not prove that it holds the key.
+// ReadPlace returns the page of a runs directory. A file that another user may have written is not believed, and
+// neither is one whose page does not prove that it holds the key.
 func ReadPlace(ctx context.Context, runsDir string) (Place, error) {
 	var p Place
 	err := engine.ReadOwn(runsDir, FileName, &p)

@@ -1,15 +1,12 @@
 package engine
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -43,31 +40,6 @@ type File struct {
 // believed.
 var ErrNotOurs = file.ErrNotOurs
 
-// ErrNotHere reports an engine.json that was not written to this place since the machine started: a copy, what git
-// has checked out, or a file of an older version. Nothing in it is believed.
-var ErrNotHere = errors.New("is a copy, a checkout, of an older version, or from before the last start of this machine: it is not used")
-
-// origin is what a copy of engine.json does not have in common with it. No commit, archive or other user can know
-// it: a file has another inode wherever it is written anew, and the boot has a random id.
-type origin struct {
-	Boot   string `json:"boot"` // id of the boot; empty where the system has none
-	Device uint64 `json:"device"`
-	Inode  uint64 `json:"inode"`
-}
-
-// originOf returns the origin of an opened file. A rename within its file system changes nothing.
-func originOf(f *os.File) (origin, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return origin{}, err
-	}
-	stat, known := info.Sys().(*syscall.Stat_t)
-	if !known {
-		return origin{}, fmt.Errorf("%s has no inode", f.Name())
-	}
-	return origin{Boot: bootID(), Device: uint64(stat.Dev), Inode: stat.Ino}, nil
-}
-
 // WriteFile puts engine.json into runsDir, which must exist: see WriteOwn.
 func WriteFile(runsDir string, f File) error { return WriteOwn(runsDir, FileName, f) }
 
@@ -85,7 +57,7 @@ func ReadFile(runsDir string) (File, error) {
 }
 
 // WriteOwn puts a JSON object into a file of runsDir, for this user alone. A reader sees the old content or the new,
-// never a part. The file holds where it is; see [ErrNotHere].
+// never a part.
 func WriteOwn(runsDir, name string, content any) (err error) {
 	tmp, err := os.CreateTemp(runsDir, "."+name+".*") // for this user alone
 	if err != nil {
@@ -97,40 +69,19 @@ func WriteOwn(runsDir, name string, content any) (err error) {
 			_ = os.Remove(tmp.Name())
 		}
 	}()
-	here, err := originOf(tmp)
-	if err != nil {
-		return err
-	}
-	b, err := withOrigin(content, here)
+	b, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if _, err = tmp.Write(b); err != nil {
+	if _, err = tmp.Write(append(b, '\n')); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), filepath.Join(runsDir, name))
 }
 
-// withOrigin returns the object as JSON, with the origin as its last member.
-func withOrigin(content any, here origin) ([]byte, error) {
-	object, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
-	member, err := json.Marshal(here)
-	if err != nil {
-		return nil, err
-	}
-	whole := fmt.Appendf(object[:len(object)-1], `,"origin":%s}`, member)
-	var b bytes.Buffer
-	err = json.Indent(&b, whole, "", "  ")
-	b.WriteByte('\n')
-	return b.Bytes(), err
-}
-
 // ReadOwn reads a file that WriteOwn has written. The error is fs.ErrNotExist for a missing file. It is ErrNotOurs for a
 // file that is a link, that belongs to another user, or that others can read or write, and for a directory that others
-// can write. It is ErrNotHere for a copy.
+// can write.
 func ReadOwn(runsDir, name string, content any) error {
 	if err := file.CheckDir(runsDir); err != nil {
 		return err
@@ -142,17 +93,11 @@ func ReadOwn(runsDir, name string, content any) error {
 	}
 	defer r.Close()
 	b, err := io.ReadAll(io.LimitReader(r, maxFile))
-	stored := struct {
-		Origin origin `json:"origin"`
-	}{}
 	if err == nil {
-		err = cmp.Or(json.Unmarshal(b, &stored), json.Unmarshal(b, content))
+		err = json.Unmarshal(b, content)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
-	}
-	if here, err := originOf(r); err != nil || stored.Origin != here {
-		return cmp.Or(err, fmt.Errorf("%s %w", path, ErrNotHere))
 	}
 	return nil
 }

@@ -195,7 +195,7 @@ func readFile(runsDir string) (engine.File, engine.Key, error) {
 	if err == nil {
 		key, err = engine.ReadKey(runsDir)
 	}
-	if errors.Is(err, engine.ErrNotOurs) || errors.Is(err, engine.ErrNotHere) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, engine.ErrNotOurs) || errors.Is(err, fs.ErrNotExist) {
 		err = &Unreachable{Address: f.Address, Source: EngineFile, Err: err}
 	}
 	return f, key, err

@@ -98,8 +98,6 @@ func (e *Unreachable) remedy() string {
 		return "check TEMPORAL_ADDRESS and the profile, set both anew by `eval \"$(starter env)\"`, or start that server"
 	case errors.Is(e.Err, engine.ErrNotOurs):
 		return "run `starter up` with a --runs-dir of your own, or set TEMPORAL_ADDRESS"
-	case errors.Is(e.Err, engine.ErrNotHere):
-		return "run `starter up` with the same runs directory"
 	case errors.Is(e.Err, errOlder):
 		return "stop it, by `starter stop`, and run `starter up` with the same runs directory"
 	case e.metStranger():

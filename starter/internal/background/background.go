@@ -155,7 +155,7 @@ func Stop(ctx context.Context, c *factory.Factory) error {
 	}
 	f, err := engine.ReadFile(c.RunsDir)
 	running := err == nil && process.Runs(f.UpPID, f.UpKey)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, engine.ErrNotHere) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if running {
