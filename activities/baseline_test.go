@@ -143,19 +143,6 @@ func (s *fixture) started() rundir.Entry {
 	return e
 }
 
-// A branch that is moved while the checks run on the base is put back, told, and asked about.
-func TestABranchThatIsMovedDuringTheBaseline(t *testing.T) {
-	s := newFixture(t)
-	j := s.baseline(time.Minute, "git --git-dir='"+s.repo+"/.git' update-ref refs/heads/ratchet/r1 $(git -c user.name=t -c user.email=t@localhost --git-dir='"+s.repo+"/.git' commit-tree -m x HEAD^{tree})")
-	b := j.Baseline
-	if b.Problem == nil || !strings.Contains(b.Problem.Message, "was changed") || b.Restored == nil || b.Restored.To != s.base {
-		t.Fatalf("%+v, %+v", b, b.Problem)
-	}
-	if got := s.git("rev-parse", "refs/heads/ratchet/r1"); got != string(s.base) {
-		t.Errorf("the branch is at %s", got)
-	}
-}
-
 // An evaluation says of each check whether it failed before, in the same way; it passes and fails what it
 // passed and failed without.
 func TestAnEvaluationKnowsTheBaseline(t *testing.T) {

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,52 +48,6 @@ func (s *fixture) strayed() string {
 	return stray
 }
 
-// branchLog is what the run's log of its branch says.
-func (s *fixture) branchLog() string {
-	s.t.Helper()
-	b, err := os.ReadFile(filepath.Join(s.dir().Path(), "logs", "branch.log"))
-	if err != nil && !os.IsNotExist(err) {
-		s.t.Fatal(err)
-	}
-	return string(b)
-}
-
-// Finding B1. Before a patch is applied the branch is put back to the head that
-// the events name; a worker that comes late moves nothing.
-func TestApplyPutsTheBranchBack(t *testing.T) {
-	s := newFixture(t)
-	s.prepare()
-	p := s.propose(patching(appending)).Proposal
-	in := s.applying(p)
-	in.Entry = s.entry(proposed(p)...)
-	stray := s.strayed()
-	out := must[activities.ApplyResult](s, s.acts.Apply, in)
-	if out.Refusal != nil || out.Restored == nil || string(out.Restored.From) != stray || out.Restored.To != s.base {
-		t.Fatalf("%+v, restored %+v; want from %s", out, out.Restored, stray)
-	}
-	if s.tip() != string(out.Commit) || s.git("rev-parse", "ratchet/r1^") != string(s.base) {
-		t.Errorf("tip %s", s.tip())
-	}
-	if log := s.branchLog(); !strings.Contains(log, stray) || strings.Count(log, "\n") != 1 {
-		t.Errorf("log %q", log)
-	}
-
-	late := in
-	in.Entry = s.entry(append(proposed(p), run.PatchApplied{Patch: p.Patch.Digest, Commit: out.Commit})...)
-	must[any](s, s.acts.Record, in.Header)
-	further := s.git("commit-tree", "-p", string(out.Commit), "-m", "the next patch", string(out.Commit)+"^{tree}")
-	s.git("update-ref", "refs/heads/ratchet/r1", further)
-	late.Message = "another subject, and so another commit"
-	late.Time = late.Time.Add(time.Second)
-	if again := must[activities.ApplyResult](s, s.acts.Apply, late); again.Commit != out.Commit || s.tip() != further {
-		t.Errorf("a late attempt: %+v, tip %s; want %s adopted and the branch at %s", again, s.tip(), out.Commit, further)
-	}
-	s.git("update-ref", "refs/heads/ratchet/r1", stray)
-	if again := must[activities.ApplyResult](s, s.acts.Apply, late); again.Refusal == nil || again.Refusal.Code != "CONFLICT" || s.tip() != stray {
-		t.Errorf("a late attempt: %+v, tip %s; want a conflict and the branch at %s", again, s.tip(), stray)
-	}
-}
-
 // checking is the check of a run whose developer had nothing to change, and of
 // its record.
 func (s *fixture) checking(commands ...string) activities.CheckInput {
@@ -101,94 +56,87 @@ func (s *fixture) checking(commands ...string) activities.CheckInput {
 	return activities.CheckInput{Header: place, Iteration: 1, Commit: s.base, Commands: commands, Timeout: time.Minute}
 }
 
-// Finding B1. A check that moves the branch gets no verdict, whatever it ends in;
-// one that only commits in its own work tree moves nothing.
-func TestChecksThatMoveTheBranch(t *testing.T) {
+// A step that finds its branch moved ends in the error about which a person is asked, and leaves the branch.
+func TestABranchThatWasMovedIsAskedAbout(t *testing.T) {
 	const id = "-c user.name=x -c user.email=x@localhost"
-	for _, tc := range []struct {
-		name    string
-		script  string // REPO is the user's repository
-		verdict run.Result
-		was     string
+	commit := "$(git -C REPO " + id + " commit-tree -m x -p ratchet/r1 ratchet/r1^{tree})"
+	for name, tt := range map[string]struct {
+		before func(s *fixture)
+		act    func(s *fixture) error
+		says   string // empty: it is not moved
 	}{
-		{"it commits where it runs", "echo backdoor >backdoor; git add -A; git " + id + " commit -qm tidy", run.Pass, ""},
-		{"it moves a branch of that name where it runs", "git update-ref refs/heads/ratchet/r1 $(git " + id + " commit-tree -m x HEAD^{tree})", run.Pass, ""},
-		{"it commits on the user's branch", "git -C REPO update-ref refs/heads/ratchet/r1 $(git -C REPO " + id + " commit-tree -m x -p ratchet/r1 ratchet/r1^{tree})", run.Blocked, "it was moved"},
-		{"it does, and fails", "git -C REPO update-ref -d refs/heads/ratchet/r1; false", run.Blocked, "it was gone"},
-		{"it makes the user's branch a name of main", "git -C REPO symbolic-ref refs/heads/ratchet/r1 refs/heads/main", run.Blocked, "another name of refs/heads/main"},
-		{"it has git show another commit in its place", "git -C REPO replace ratchet/r1 $(git -C REPO " + id + " commit-tree -m x ratchet/r1^{tree})", run.Pass, ""}, // the base: not the run's
-		{"it leaves tags, hooks and configuration", "git -C REPO tag ratchet/r1; git -C REPO config alias.merge '!false'; printf '#!/bin/sh\\nfalse' >REPO/.git/hooks/post-merge", run.Pass, ""},
+		"before a patch is applied": {func(s *fixture) { s.strayed() }, func(s *fixture) error { return s.applyPatch() }, "it was moved"},
+		"before the checks":         {func(s *fixture) { s.strayed() }, func(s *fixture) error { return s.runCheck("true") }, "it was moved"},
+		"by a check":                {nil, func(s *fixture) error { return s.runCheck("git -C REPO update-ref refs/heads/ratchet/r1 " + commit) }, "it was moved"},
+		"by a check that fails":     {nil, func(s *fixture) error { return s.runCheck("git -C REPO update-ref -d refs/heads/ratchet/r1; false") }, "it was gone"},
+		"by a check, to a name of main": {nil, func(s *fixture) error {
+			return s.runCheck("git -C REPO symbolic-ref refs/heads/ratchet/r1 refs/heads/main")
+		}, "another name of refs/heads/main"},
+		"by a check of the base": {nil, func(s *fixture) error { return s.runBaseCheck("git -C REPO update-ref -d refs/heads/ratchet/r1") }, "it was gone"},
+		"a check commits where it runs": {nil, func(s *fixture) error {
+			return s.runCheck("echo backdoor >backdoor; git add -A; git " + id + " commit -qm tidy")
+		}, ""},
+		"a check leaves an alias, a hook": {nil, func(s *fixture) error {
+			return s.runCheck("git -C REPO config alias.merge false; printf '#!/bin/sh\\nfalse' >REPO/.git/hooks/post-merge")
+		}, ""},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
 			s.prepare()
-			j := must[activities.Judgement](s, s.acts.Check, s.checking(strings.ReplaceAll(tc.script, "REPO", s.repo)))
-			e := s.evaluation(j)
-			if j.Verdict != tc.verdict || (e.Verdict == "ASK") != (tc.verdict == run.Blocked) {
-				t.Fatalf("%+v\n%+v", j, e)
+			if tt.before != nil {
+				tt.before(s)
 			}
-			if got := s.git("for-each-ref", "--format=%(objectname) %(symref)", "refs/heads/ratchet/r1"); got != string(s.base) {
-				t.Errorf("branch at %q, want %s", got, s.base)
-			}
-			if tc.was == "" {
-				if j.Restored != nil || s.branchLog() != "" {
-					t.Errorf("restored %+v, log %q", j.Restored, s.branchLog())
+			err := tt.act(s)
+			if tt.says == "" {
+				if err != nil || s.tip() != string(s.base) {
+					t.Errorf("got %v, the branch at %s", err, s.tip())
 				}
 				return
 			}
-			if j.Restored == nil || e.Restored == nil || !strings.Contains(j.Restored.Was, tc.was) || !j.Again || !strings.Contains(s.branchLog(), tc.was) {
-				t.Errorf("restored %+v, again %t, log %q", j.Restored, j.Again, s.branchLog())
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			if !ok || app.Type() != activities.RepositoryError || !app.NonRetryable() || !strings.Contains(app.Message(), tt.says) || !strings.Contains(app.Message(), string(s.base)) {
+				t.Errorf("got %v, want %s that says %q", err, activities.RepositoryError, tt.says)
 			}
-			if q := j.Question; q == nil || !strings.Contains(q.Question, tc.was) || !strings.Contains(q.Question, string(j.Restored.From)) {
-				t.Errorf("question %+v", q)
+			if at, err := exec.Command("git", "-C", s.repo, "rev-parse", "-q", "--verify", "refs/heads/ratchet/r1").Output(); err == nil && strings.TrimSpace(string(at)) == string(s.base) && !strings.Contains(tt.says, "main") {
+				t.Error("the branch was put back")
 			}
 		})
 	}
 }
 
-// What had moved the branch before the checks is told, and no fault of theirs.
-func TestABranchThatWasMovedBeforeTheChecks(t *testing.T) {
-	s := newFixture(t)
-	s.prepare()
-	stray := s.strayed()
-	j := must[activities.Judgement](s, s.acts.Check, s.checking("true"))
-	if j.Verdict != run.Pass || j.Restored == nil || string(j.Restored.From) != stray || s.tip() != string(s.base) {
-		t.Errorf("%+v, restored %+v, tip %s", j, j.Restored, s.tip())
-	}
+func (s *fixture) runCheck(script string) error {
+	_, err := do[activities.Judgement](s, s.acts.Check, s.checking(strings.ReplaceAll(script, "REPO", s.repo)))
+	return err
 }
 
-// A worker that slept through its checks finds the run further on, and leaves the
-// branch where it is.
-func TestLateChecksMoveNothing(t *testing.T) {
-	s := newFixture(t)
-	s.prepare()
-	in := s.checking("true")
-	must[any](s, s.acts.Record, in.Header)
-	p := s.place()
-	p.Entry = s.entry(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
-		run.PhaseCompleted{Result: run.Noop}, run.PhaseStarted{Role: run.Evaluator}, run.EvaluationFailedFixable{},
-		run.PhaseCompleted{Result: run.Fixable}, run.PhaseStarted{Role: run.Fixer})
-	must[any](s, s.acts.Record, p)
-	next := s.strayed() // the run's own next commit, as it were
-	if j, err := do[activities.Judgement](s, s.acts.Check, in); err == nil || s.tip() != next {
-		t.Errorf("%+v, %v, tip %s; want an error and the branch at %s", j, err, s.tip(), next)
-	}
+func (s *fixture) runBaseCheck(script string) error {
+	in := s.checking(strings.ReplaceAll(script, "REPO", s.repo))
+	in.Baseline = true
+	_, err := do[activities.Judgement](s, s.acts.Check, in)
+	return err
 }
 
-// Finding B1. A run is completed only with its branch at its head.
+func (s *fixture) applyPatch() error {
+	p := s.propose(patching(appending)).Proposal
+	in := s.applying(p)
+	in.Entry = s.entry(proposed(p)...)
+	_, err := do[activities.ApplyResult](s, s.acts.Apply, in)
+	return err
+}
+
+// At the end it is told where the branch stands: what is printed to merge is a commit.
 func TestCheckBranch(t *testing.T) {
 	s := newFixture(t)
 	s.prepare()
 	in := activities.BranchInput{Header: s.place(), Head: s.base}
 	in.Entry = s.entry(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
 		run.PhaseCompleted{Result: run.Noop}, run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{}, run.PhaseCompleted{Result: run.Pass})
-	if out := must[activities.BranchResult](s, s.acts.CheckBranch, in); out.Restored != nil {
-		t.Errorf("restored %+v", out.Restored)
+	if out := must[activities.BranchResult](s, s.acts.CheckBranch, in); out.Moved != "" {
+		t.Errorf("got %q for a branch in place", out.Moved)
 	}
 	stray := s.strayed()
-	out := must[activities.BranchResult](s, s.acts.CheckBranch, in)
-	if out.Restored == nil || string(out.Restored.From) != stray || s.tip() != string(s.base) || !strings.Contains(s.branchLog(), stray) {
-		t.Errorf("restored %+v, tip %s, log %q", out.Restored, s.tip(), s.branchLog())
+	if out := must[activities.BranchResult](s, s.acts.CheckBranch, in); !strings.Contains(out.Moved, stray) || s.tip() != stray {
+		t.Errorf("got %q, the branch at %s, want that it is at %s and stays there", out.Moved, s.tip(), stray)
 	}
 }
 
@@ -237,58 +185,5 @@ func TestCleanUpWithoutTheRepository(t *testing.T) {
 	must[any](s, s.acts.CleanUp, s.place())
 	if _, err := os.Lstat(s.runs.Workspace("r1")); !os.IsNotExist(err) {
 		t.Errorf("the worktree is left: %v", err)
-	}
-}
-
-// A check that forges the record as well, so that the run seems to have gone on,
-// changes nothing: what is not sealed does not count.
-func TestAForgedRecordDoesNotKeepTheBranchWhereItIs(t *testing.T) {
-	s := newFixture(t)
-	s.prepare()
-	in := s.checking("true")
-	last := in.Entry.Events[len(in.Entry.Events)-1]
-	forged := `{"id":"` + run.EventID(last.Seq()+1) + `","runId":"r1","ts":"2026-01-02T03:04:06Z","type":"EVALUATION_PASSED","phase":"evaluate","iteration":1,"payload":{"report":{}}}`
-	in.Commands = []string{"git -C '" + s.repo + "' update-ref -d refs/heads/ratchet/r1; echo '" + forged + "' >>'" + filepath.Join(s.dir().Path(), "events.ndjson") + "'"}
-	j := must[activities.Judgement](s, s.acts.Check, in)
-	if j.Verdict != run.Blocked || j.Restored == nil || s.tip() != string(s.base) {
-		t.Errorf("%+v, restored %+v", j, j.Restored)
-	}
-}
-
-// A branch that was moved in a work tree of the user's stays there. After the checks a person is told at once. The steps
-// that must have the branch in place are tried again until the work tree has another one.
-func TestAMovedBranchThatIsCheckedOut(t *testing.T) {
-	s := newFixture(t)
-	s.prepare()
-	s.git("worktree", "add", "-q", filepath.Join(t.TempDir(), "mine"), "ratchet/r1")
-	stray := s.strayed()
-	in := s.checking("true")
-	if j, err := do[activities.Judgement](s, s.acts.Check, in); err == nil || !strings.Contains(err.Error(), "switch that work tree") || s.tip() != stray {
-		t.Errorf("before the checks: %+v, %v, tip %s", j, err, s.tip())
-	}
-	s.git("update-ref", "refs/heads/ratchet/r1", string(s.base))
-	in.Commands = []string{"git -C '" + s.repo + "' update-ref refs/heads/ratchet/r1 " + stray}
-	j := must[activities.Judgement](s, s.acts.Check, in)
-	if j.Verdict != run.Blocked || j.Restored != nil || !j.Again || !strings.Contains(j.Question.Question, "checked out") || s.tip() != stray {
-		t.Errorf("after the checks: %+v, question %+v, tip %s", j, j.Question, s.tip())
-	}
-	end := activities.BranchInput{Header: s.place(), Head: s.base}
-	end.Entry = s.entry(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
-		run.PhaseCompleted{Result: run.Noop}, run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{}, run.PhaseCompleted{Result: run.Pass})
-	_, err := do[activities.BranchResult](s, s.acts.CheckBranch, end)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.NonRetryable() || s.tip() != stray {
-		t.Errorf("at the end: %v, tip %s", err, s.tip())
-	}
-}
-
-// Without a record that says where the run stands nothing is put back, and a
-// person is told that.
-func TestWithoutARecordTheBranchStaysAndIsAskedAbout(t *testing.T) {
-	s := newFixture(t)
-	s.prepare()
-	in := s.checking("git -C '" + s.repo + "' update-ref -d refs/heads/ratchet/r1; rm -r '" + s.dir().Path() + "'")
-	j := must[activities.Judgement](s, s.acts.Check, in)
-	if j.Verdict != run.Blocked || j.Restored != nil || !j.Again || !strings.Contains(j.Question.Question, "was not put back") {
-		t.Errorf("%+v, restored %+v, question %+v", j, j.Restored, j.Question)
 	}
 }

@@ -36,8 +36,6 @@ type Evaluation struct {
 	Mentioned []string       `json:"mentioned,omitempty"` // files that failing checks mention
 	// Network is what the checks reached and were refused; nil where they had no network.
 	Network *egress.Traffic `json:"network,omitempty"`
-	// Restored says how the branch was moved before the checks or while they ran.
-	Restored *run.Restored `json:"restored,omitempty"`
 	// Baseline says that the commit is the base, before any patch.
 	Baseline bool `json:"baseline,omitempty"`
 	// Before holds the commands that failed in the same way on the base commit.
@@ -85,14 +83,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 		}
 		failpoint.Hit("prepare.done")
 	}
-	tell := a.logMoved(in.Header, func(s *run.Snapshot) bool {
-		if in.Baseline {
-			return s.NeedsBaseline() && s.Head == in.Commit
-		}
-		return s.Next.Do == run.Work && s.Phase() == run.Evaluate && s.State.Iteration == in.Iteration && s.Head == in.Commit
-	})
-	before, err := w.Restore(ctx, in.Commit, tell)
-	if err != nil {
+	if err := w.CheckBranch(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}
 	at := placeIn(a.runs.Scratch(in.RunID), w.Dir(), w.WorkDir())
@@ -108,9 +99,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 		return Judgement{}, err
 	}
 	failpoint.Hit("check.ran")
-	e.Restored = displayable(before)
-	moved, err := a.checkBranchAfter(ctx, w, in, tell, &e, &out)
-	if err != nil {
+	if err := w.CheckBranch(ctx, in.Commit); err != nil { // the checks may have judged other files
 		return Judgement{}, err
 	}
 	if out.Verdict != run.Pass {
@@ -118,7 +107,6 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 			return Judgement{}, err
 		}
 	}
-	out.Restored = e.Restored
 	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Evaluation, 0), e)
 	failpoint.Hit("check.kept")
 	if in.Baseline {
@@ -127,10 +115,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 			return Judgement{}, err
 		}
 		out.Baseline = baselineOf(checked, submodules)
-		out.Baseline.Report, out.Baseline.Restored = out.Report, out.Restored
-		if moved { // the checks may have judged other files
-			out.Baseline.Problem = &run.Problem{Code: run.CodeBaseline, Message: out.Reasons[0]}
-		}
+		out.Baseline.Report = out.Report
 	}
 	return out, err
 }

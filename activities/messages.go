@@ -25,11 +25,6 @@ type Header struct {
 	Entry  rundir.Entry `json:"entry,omitzero"`
 }
 
-// branchName returns the name of the run's branch.
-func (h Header) branchName() string {
-	return run.Input{RunID: h.RunID, Naming: run.Naming{Branch: h.Branch}}.BranchName()
-}
-
 // SetHeader replaces the header of the input that embeds it.
 func (h *Header) SetHeader(header Header) { *h = header }
 
@@ -165,8 +160,6 @@ type ApplyResult struct {
 	Commit  run.Commit   `json:"commit,omitempty"`
 	Stat    run.Stat     `json:"stat"` // of the branch against the run's base
 	Refusal *run.Problem `json:"refusal,omitempty"`
-	// Restored says how the branch had been moved before; nil: it was in place.
-	Restored *run.Restored `json:"restored,omitempty"`
 }
 
 // CheckInput names the checks and the commit that they judge. Evaluation is the
@@ -225,9 +218,6 @@ type Judgement struct {
 	Usage   *run.Usage  `json:"usage,omitempty"`
 	Retries []run.Retry `json:"retries,omitempty"`
 	Halt    *Halt       `json:"halt,omitempty"` // then there is no verdict
-	// Restored says how the branch was moved before or during the checks; nil: it was
-	// not.
-	Restored *run.Restored `json:"restored,omitempty"`
 }
 
 // JudgeInput describes the call of the evaluator about a result whose checks passed.

@@ -108,20 +108,12 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 	if err := onDisk(); err != nil { // the branch does not move before the record says so
 		return ApplyResult{}, err
 	}
-	commit, found, err := w.Commit(ctx, workspace.CommitInput{
-		Base: in.Base, Change: change, Message: commitMessage(in), Time: in.Time,
-		Tell: a.logMoved(in.Header, func(s *run.Snapshot) bool {
-			return (s.Next.Do == run.Gate || s.Next.Do == run.Apply) && s.Head == in.Base && s.Proposal.Patch.Digest == in.Patch.Digest
-		}),
-	})
-	if errors.Is(err, workspace.ErrMoved) {
-		return ApplyResult{Refusal: &run.Problem{Code: "CONFLICT", Message: err.Error()}}, nil
-	}
+	commit, err := w.Commit(ctx, workspace.CommitInput{Base: in.Base, Change: change, Message: commitMessage(in), Time: in.Time})
 	if err != nil {
 		return ApplyResult{}, err
 	}
 	failpoint.Hit("apply.committed")
-	out := ApplyResult{Commit: commit, Restored: displayable(found), Stat: run.Stat(change.Stat())}
+	out := ApplyResult{Commit: commit, Stat: run.Stat(change.Stat())}
 	if in.Base == in.Repository.Base {
 		return out, nil
 	}

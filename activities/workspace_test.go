@@ -87,18 +87,6 @@ func TestAFileBecomesADirectoryAndBack(t *testing.T) {
 	}
 }
 
-func TestApplyOnABranchThatMovedIsAConflict(t *testing.T) {
-	s := newFixture(t)
-	s.prepare()
-	in := s.applying(s.propose(patching(appending)).Proposal)
-	moved := s.git("commit-tree", "-p", string(s.base), "-m", "theirs", string(s.base)+"^{tree}")
-	s.git("update-ref", "refs/heads/ratchet/r1", moved)
-	out := must[activities.ApplyResult](s, s.acts.Apply, in)
-	if out.Refusal == nil || out.Refusal.Code != "CONFLICT" || s.tip() != moved {
-		t.Errorf("%+v, tip %s", out, s.tip())
-	}
-}
-
 func TestOnlyThePatchOfTheDigestIsApplied(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, string, *activities.ApplyInput){
 		"one byte is another": func(t *testing.T, file string, _ *activities.ApplyInput) { rewrite(t, file, "+two", "+twO") },

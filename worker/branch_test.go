@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -19,22 +20,20 @@ B=$(git branch --show-current) H=$(git rev-parse HEAD) R='%[1]s'
 git -C "$R" rev-parse --git-common-dir | grep -qx .git && test "$(git rev-parse --git-common-dir)" = .git
 if test ! -e '%[2]s'; then
   touch '%[2]s'
-  echo backdoor >backdoor; git add -A; git commit -qm tidy; git tag mine; git replace HEAD "$H"
+  echo backdoor >backdoor; git add -A; git commit -qm tidy; git tag mine
   mkdir -p .git/hooks; printf '#!/bin/sh\ntouch %[2]s.hooked' >.git/hooks/post-checkout; chmod +x .git/hooks/*
   cd "$R"
   T=$(printf '100644 blob %%s\tbackdoor\n' $(echo backdoor | git hash-object -w --stdin) | git mktree)
   E=$(git commit-tree -p main -m tidy $T)
   for ref in tags/$B tags/$H heads/$H heads/$(echo $H | cut -c-10) heads/evil; do git update-ref refs/$ref $E; done
-  git update-ref refs/replace/$H $E; git update-ref refs/replace/$(git rev-parse $H^{tree}) $T
-  echo "$H $E" >.git/info/grafts; echo '* merge=ours' >.git/info/attributes; git config alias.merge '!false'
+  echo '* merge=ours' >.git/info/attributes; git config alias.merge '!false'
   git update-ref refs/heads/$B $E; git pack-refs --all --prune; git symbolic-ref refs/heads/$B refs/heads/evil
 fi
 cd "$OLDPWD" 2>/dev/null || true
 grep -q one log.txt`
 
-// Finding B1, end to end. Whatever a check leaves, the branch, the record and
-// the commit that is printed to merge are what was approved, and somebody was
-// asked.
+// Finding B1, end to end. Whatever a check leaves, somebody is asked about the branch and puts it back as the question
+// says. Then the branch, the record and the commit that is printed to merge are what was approved.
 func TestWhatIsApprovedIsOnTheBranch(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
@@ -45,11 +44,15 @@ func TestWhatIsApprovedIsOnTheBranch(t *testing.T) {
 			there.t = t
 			there.repo = filepath.Join(s.dir, "repo-"+string(policy))
 			s.git("clone", "-q", s.repo, there.repo)
-			there.git("-C", there.repo, "config", "advice.graftFileDeprecated", "false") // said to the output that is read here
 			mark := filepath.Join(s.dir, "mark-"+string(policy))
 			sc := newScript(policy, fmt.Sprintf(meddling, there.repo, mark)).patch("execute-1", edit{file: "log.txt", line: "one"})
 			r := there.follow(sc, 0)
 			r.in.NoBaseline = true // meddling with the base is another test's
+			r.mend = func(q string) error {
+				_, command, _ := strings.Cut(q, "`git ")
+				command, _, _ = strings.Cut(command, "`")
+				return gittest.Command(t.Context(), there.repo, strings.Fields(command)...).Run()
+			}
 			stop := there.decided(t, []*scripted{r})
 			var res workflows.RunResult
 			if err := there.start(r.in).Get(t.Context(), &res); err != nil {
@@ -82,8 +85,8 @@ func (s *fixture) verifyMeddled(t *testing.T, r *scripted, res workflows.RunResu
 	evil := run.Commit(git("rev-parse", "refs/heads/evil"))
 	asked := false
 	for _, e := range events {
-		if p, ok := e.Payload.(run.EvaluationFailedBlocked); ok {
-			asked = p.Restored != nil && p.Restored.From == evil && strings.Contains(p.Question.Question, string(evil)) && strings.Contains(p.Restored.Was, "refs/replace/")
+		if p, ok := e.Payload.(run.QuestionRaised); ok {
+			asked = p.Reason == run.CodeRepository && strings.Contains(p.Question.Question, string(evil))
 		}
 	}
 	if !asked {

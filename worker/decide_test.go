@@ -46,6 +46,15 @@ func (s *fixture) settle(ctx context.Context, r *scripted, state run.State, said
 		return nil
 	}
 	said[string(r.in.RunID)+id] = true
+	if state.PendingQuestionID != "" && r.mend != nil {
+		events, err := s.runs.Run(r.in.RunID).Events()
+		if err != nil {
+			return err
+		}
+		if err := r.mend(lastQuestion(events)); err != nil {
+			return err
+		}
+	}
 	name, message := workflows.AnswerMessage, any(run.Reply{QuestionID: id, Text: "the first"})
 	if state.PendingApprovalID != "" {
 		d := run.Decision{ApprovalID: id, Decision: run.Approve, By: "test"}
@@ -64,6 +73,16 @@ func (s *fixture) settle(ctx context.Context, r *scripted, state run.State, said
 		errs = append(errs, s.signal(ctx, r.in.RunID, name, message))
 	}
 	return errors.Join(errs...)
+}
+
+// lastQuestion returns the question that was asked last.
+func lastQuestion(events []run.Event) (question string) {
+	for _, e := range events {
+		if p, ok := e.Payload.(run.QuestionRaised); ok {
+			question = p.Question.Question
+		}
+	}
+	return question
 }
 
 func (s *fixture) signal(ctx context.Context, id run.ID, name string, message any) error {

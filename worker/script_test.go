@@ -164,7 +164,8 @@ exec cat "$1/$name.md"
 type scripted struct {
 	*script
 	in      run.Input
-	answers string // directory of the answers and the ledger
+	answers string                      // directory of the answers and the ledger
+	mend    func(question string) error // what the person does before an answer; nil: nothing
 }
 
 // follow makes a run of the script whose answers take so many seconds each.

@@ -22,8 +22,8 @@ func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 	return err
 }
 
-// completeRun records a success once the branch is at the commit that the events name. If the branch
-// cannot be brought there, completeRun records a failure.
+// completeRun records a success, and where the branch stands if something has moved it since the last checks: what is
+// printed to merge is the commit that the events name. If the branch cannot be read, completeRun records a failure.
 func (r *runner) completeRun(ctx workflow.Context) error {
 	on := acting(ctx, "See that the branch is as approved")
 	out, err := runActivity(on, r, acts.CheckBranch, activities.BranchInput{Head: r.s.Head})
@@ -34,7 +34,7 @@ func (r *runner) completeRun(ctx workflow.Context) error {
 		r.endRun(ctx, run.RunFailed{Error: report.ProblemOf(err)})
 		return nil
 	}
-	r.endRun(ctx, run.RunCompleted{Branch: r.s.Input.BranchName(), Head: r.s.Head, Commits: r.s.Commits, Restored: out.Restored})
+	r.endRun(ctx, run.RunCompleted{Branch: r.s.Input.BranchName(), Head: r.s.Head, Commits: r.s.Commits, Moved: out.Moved})
 	return nil
 }
 

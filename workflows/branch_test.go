@@ -12,9 +12,9 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// Finding B1: a run completes once its branch is known to be at its head.
+// A run that completes tells where something else has moved its branch.
 func TestTheBranchIsLookedAtBeforeTheEnd(t *testing.T) {
-	w := &fakeActivities{restored: &run.Restored{From: "dddd", To: "c1", Was: "it was moved"}}
+	w := &fakeActivities{moved: "it was moved"}
 	e := env(t, w)
 	start(e, input(run.Never, 0))
 	if err := e.GetWorkflowError(); err != nil {
@@ -24,13 +24,13 @@ func TestTheBranchIsLookedAtBeforeTheEnd(t *testing.T) {
 		t.Fatalf("looked for %+v", w.ended)
 	}
 	last, ok := w.events[len(w.events)-1].Payload.(run.RunCompleted)
-	if !ok || last.Restored == nil || *last.Restored != *w.restored {
+	if !ok || last.Moved != w.moved {
 		t.Errorf("the run ends with %+v", w.events[len(w.events)-1])
 	}
 	checkFold(t, w)
 }
 
-func TestABranchThatCannotBePutBackFailsTheRun(t *testing.T) {
+func TestABranchThatCannotBeReadFailsTheRun(t *testing.T) {
 	w := &fakeActivities{branchErr: []error{errRepository("object is missing")}}
 	e := env(t, w)
 	start(e, input(run.Never, 0))
@@ -88,55 +88,4 @@ func TestWhatTheRepositoryLacksIsAsked(t *testing.T) {
 			checkFold(t, w)
 		})
 	}
-}
-
-// The branch was put back before the checks, and the evaluation does not end with a verdict: an event tells of it once.
-func TestABranchThatWasMovedIsToldHoweverTheEvaluationEnds(t *testing.T) {
-	over := activities.Judgement{Halt: &activities.Halt{Exhausted: true}}
-	for name, tc := range map[string]struct {
-		judged   []activities.Judgement
-		judgeErr []error
-		told     run.EventType
-	}{
-		"the evaluator fails":   {nil, []error{errAuth}, run.PhaseFailedEvent},
-		"its budget is used up": {[]activities.Judgement{over, pass}, nil, run.PhaseFailedEvent},
-		"it judges":             {nil, nil, run.EvaluationPassedEvent},
-	} {
-		t.Run(name, func(t *testing.T) {
-			moved := pass
-			moved.Restored = &run.Restored{From: "dddd", To: "c1", Was: "it was moved"}
-			w := &fakeActivities{verdicts: []activities.Judgement{moved, pass}, judged: tc.judged, judgeErr: tc.judgeErr}
-			in := input(run.Never, 0)
-			in.Providers.Evaluator, in.MaxTokens = "replay:x", 100
-			e := env(t, w)
-			replies(t, e, []string{"1000"})
-			start(e, in)
-			if err := e.GetWorkflowError(); err != nil {
-				t.Fatal(err)
-			}
-			if got := w.toldRestored(); !slices.Equal(got, []run.EventType{tc.told}) {
-				t.Errorf("told by %v, want %s", got, tc.told)
-			}
-			if s, err := run.Fold(w.events); err != nil || s.Restored == nil || *s.Restored != *moved.Restored {
-				t.Errorf("the run knows %+v, %v", s.Restored, err)
-			}
-		})
-	}
-}
-
-// toldRestored returns the types of the events of evaluations that tell of a branch that was moved.
-func (w *fakeActivities) toldRestored() (types []run.EventType) {
-	for _, e := range w.events {
-		var r *run.Restored
-		switch p := e.Payload.(type) {
-		case run.PhaseFailed:
-			r = p.Restored
-		case run.EvaluationPassed:
-			r = p.Restored
-		}
-		if r != nil {
-			types = append(types, e.Type)
-		}
-	}
-	return types
 }

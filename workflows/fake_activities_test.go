@@ -44,7 +44,7 @@ type fakeActivities struct {
 	over   bool                         // a person let the workflow's events replace others
 
 	prepareErr, checkErr, applyErr, branchErr, baselineErr, partErr []error // of the first of each
-	restored                                                        *run.Restored
+	moved                                                           string  // where the branch is at the end
 
 	events         []run.Event
 	state          run.State
@@ -139,7 +139,7 @@ func (w *fakeActivities) CheckBranch(_ context.Context, in activities.BranchInpu
 		return activities.BranchResult{}, err
 	}
 	w.ended = append(w.ended, in)
-	return activities.BranchResult{Restored: w.restored}, take(&w.branchErr)
+	return activities.BranchResult{Moved: w.moved}, take(&w.branchErr)
 }
 
 // take takes the first error of a list, nil when none is left.

@@ -126,7 +126,7 @@ func (r *runner) applyPatch(ctx workflow.Context) error {
 		r.emitEvent(ctx, run.PatchApplyFailed{Patch: patch.Patch.Digest, Error: *out.Refusal})
 	} else {
 		r.emitEvent(ctx, run.PatchApplied{
-			Patch: patch.Patch.Digest, Base: patch.Base, Commit: out.Commit, Before: s.Stat, After: out.Stat, Restored: out.Restored,
+			Patch: patch.Patch.Digest, Base: patch.Base, Commit: out.Commit, Before: s.Stat, After: out.Stat,
 		})
 	}
 	return nil

@@ -197,7 +197,7 @@ func (r *runner) emitHalt(ctx workflow.Context, h *halted) error {
 		return nil
 	}
 	p, q := r.s.BudgetOverrun(h.used)
-	r.emitEvent(ctx, run.PhaseFailed{Error: p, Question: &q, Artifact: h.Cut, Usage: &h.used, Restored: r.untold.Restored})
+	r.emitEvent(ctx, run.PhaseFailed{Error: p, Question: &q, Artifact: h.Cut, Usage: &h.used})
 	return nil
 }
 
@@ -257,7 +257,7 @@ func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, be
 		q.Question = fmt.Sprintf("The run's directory lacks something: %s. How shall the run go on?", p.Message)
 		q.NeededInput[0] = "put it back from a copy, and answer anything: the step is made again"
 	}
-	failed := run.PhaseFailed{Error: p, Question: &q, Retries: before, Restored: r.untold.Restored}
+	failed := run.PhaseFailed{Error: p, Question: &q, Retries: before}
 	if used != (run.Usage{}) {
 		failed.Usage = &used
 	}
@@ -284,7 +284,6 @@ func (r *runner) evaluateResult(ctx workflow.Context) error {
 		return r.failPhase(ctx, err)
 	}
 	network := j.Network
-	r.untold.Restored = j.Restored
 	if j.Verdict == run.Pass && r.s.Input.Providers.Evaluator != "" {
 		c := r.nextCall()
 		j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: j.Report})
@@ -292,7 +291,7 @@ func (r *runner) evaluateResult(ctx workflow.Context) error {
 			return r.failPhase(ctx, err)
 		}
 	}
-	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Before: j.Before, Usage: j.Usage, Retries: j.Retries, Network: network, Restored: r.untold.Restored}
+	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Before: j.Before, Usage: j.Usage, Retries: j.Retries, Network: network}
 	switch {
 	case j.Verdict == run.Pass:
 		r.emitEvent(ctx, run.EvaluationPassed{Evaluation: ev})

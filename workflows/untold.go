@@ -10,8 +10,6 @@ import (
 type Untold struct {
 	// Used is the usage of each call of the work, by the name of its artifacts: made again, the same call tells the sum.
 	Used map[string]run.Usage `json:"used,omitempty"`
-	// Restored says how the branch was moved before the checks or while they ran; nil: it was not.
-	Restored *run.Restored `json:"restored,omitempty"`
 }
 
 // keepUsage keeps the usage that a call has told, by an answer, a halt or an error.

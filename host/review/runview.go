@@ -148,9 +148,7 @@ func (p *page) viewOf(s seen, want asked) runView {
 	for _, r := range s.pending.RefusedSignals {
 		v.Refused = append(v.Refused, display.Line(fmt.Sprintf("Refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason)))
 	}
-	if f.Restored != nil {
-		v.Moved = display.Line("something other than the run moved its branch: " + f.Restored.String())
-	}
+	v.Moved = display.Line(f.Moved)
 	if f.Baseline != nil {
 		v.Baseline = display.Line(f.Baseline.Summary())
 	}

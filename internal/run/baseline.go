@@ -25,8 +25,6 @@ type Baseline struct {
 	Problem *Problem `json:"problem,omitempty"`
 	// Unrun holds the indices of the checks that have no result.
 	Unrun []int `json:"unrun,omitempty"`
-	// Restored is set if something other than the run moved the branch meanwhile.
-	Restored *Restored `json:"restored,omitempty"`
 }
 
 // BaselineCheck is a check that failed on the base commit. The command is clipped.

@@ -33,7 +33,6 @@ func (s *Snapshot) startPhase(e Event, p PhaseStarted) {
 	}
 	if p.Baseline != nil {
 		s.Baseline = p.Baseline
-		s.recordRestored(p.Baseline.Restored)
 	}
 	s.State.Iteration = e.Iteration
 	s.State.CurrentPhase = &e.Phase
@@ -87,7 +86,6 @@ func (s *Snapshot) completePhase(p PhaseCompleted) {
 
 func (s *Snapshot) failPhase(p PhaseFailed) {
 	s.addUsage(p.Usage)
-	s.recordRestored(p.Restored)
 	s.State.LastError = &p.Error
 	s.Problem = Problem{}
 	if s.Next.Do == Work {
@@ -178,13 +176,11 @@ func (s *Snapshot) recordApplied(p PatchApplied) {
 	s.Proposal, s.Rivals, s.Part, s.Refused = nil, nil, nil, refused
 	s.Head, s.Stat = p.Commit, p.After
 	s.Commits++
-	s.recordRestored(p.Restored)
 	s.closePhase(Patched, after)
 }
 
 func (s *Snapshot) recordEvaluation(ev Evaluation, r Result, after Step) {
 	s.addUsage(ev.Usage)
-	s.recordRestored(ev.Restored)
 	s.Report, s.Network, s.Before = &ev.Report, ev.Network, ev.Before
 	s.addGuidance(FromVerdict, strings.Join(ev.Reasons, "\n"))
 	s.closePhase(r, after)
@@ -256,12 +252,6 @@ func (s *Snapshot) endRun(status Status) {
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
 	s.Proposal, s.Rivals, s.Part, s.Lost, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, nil, nil, false
 	s.Next = Step{Do: Rest}
-}
-
-func (s *Snapshot) recordRestored(r *Restored) {
-	if r != nil {
-		s.Restored = r
-	}
 }
 
 func (s *Snapshot) addUsage(u *Usage) {

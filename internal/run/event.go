@@ -208,16 +208,13 @@ type (
 		Retries  []Retry   `json:"retries,omitempty"`
 	}
 	// PhaseFailed closes a phase that gave nothing usable. Question is the question
-	// that a person is then asked. Without a question a fix follows. Restored is set
-	// if something other than the run had moved the branch before the checks or while
-	// they ran, and the evaluation came to no end after them.
+	// that a person is then asked. Without a question a fix follows.
 	PhaseFailed struct {
 		Error    Problem   `json:"error"`
 		Artifact *Ref      `json:"artifact,omitempty"`
 		Question *Question `json:"question,omitempty"`
 		Usage    *Usage    `json:"usage,omitempty"`
 		Retries  []Retry   `json:"retries,omitempty"`
-		Restored *Restored `json:"restored,omitempty"`
 	}
 	// PatchProduced carries a patch that has not been applied. After a contest the
 	// patch is the first in rank, Candidate is the number of its candidate, and
@@ -262,15 +259,13 @@ type (
 		Files      []string `json:"files,omitempty"`
 	}
 	// PatchApplied records that the branch holds the patch. Before and After sum up
-	// the branch against the run's base. Restored is set if something other than the
-	// run had moved the branch before.
+	// the branch against the run's base.
 	PatchApplied struct {
-		Patch    Digest    `json:"patch"`
-		Base     Commit    `json:"base"`
-		Commit   Commit    `json:"commit"`
-		Before   Stat      `json:"before"`
-		After    Stat      `json:"after"`
-		Restored *Restored `json:"restored,omitempty"`
+		Patch  Digest `json:"patch"`
+		Base   Commit `json:"base"`
+		Commit Commit `json:"commit"`
+		Before Stat   `json:"before"`
+		After  Stat   `json:"after"`
 	}
 	// PatchApplyFailed records why the patch was refused. The tree is unchanged.
 	PatchApplyFailed struct {
@@ -313,13 +308,13 @@ type (
 		// Retry repeats the step that failed. No prompt carries the answer.
 		Retry bool `json:"retry,omitempty"`
 	}
-	// RunCompleted ends the run with success. Restored is set if something other
-	// than the run had moved the branch since the last patch.
+	// RunCompleted ends the run with success. Moved says where the branch stands if something
+	// other than the run has moved it since the last checks.
 	RunCompleted struct {
-		Branch   string    `json:"branch"`
-		Head     Commit    `json:"head"`
-		Commits  int       `json:"commits"`
-		Restored *Restored `json:"restored,omitempty"`
+		Branch  string `json:"branch"`
+		Head    Commit `json:"head"`
+		Commits int    `json:"commits"`
+		Moved   string `json:"moved,omitempty"`
 	}
 	// RunFailed ends the run without success. Usage is that of the calls that no event
 	// before it counts: they waited for a person, or were canceled.
@@ -347,29 +342,7 @@ type Evaluation struct {
 	// Network says in one line what the checks of a run with CheckNetwork reached and
 	// were refused.
 	Network string `json:"network,omitempty"`
-	// Restored is set if something other than the run moved the branch before the
-	// checks or while they ran.
-	Restored *Restored `json:"restored,omitempty"`
 }
-
-// Restored describes the run's branch as it was found after something other than
-// the run had moved it, and the commit that it was put back to.
-type Restored struct {
-	From Commit `json:"from,omitempty"` // the commit it pointed to; empty: no commit
-	To   Commit `json:"to"`
-	Was  string `json:"was"` // the state it was found in, in words
-}
-
-// Found returns the state in which the branch was found, in words, with the
-// commit that it pointed to.
-func (r Restored) Found() string {
-	if r.From == "" {
-		return r.Was
-	}
-	return fmt.Sprintf("%s (commit %s)", r.Was, r.From)
-}
-
-func (r Restored) String() string { return fmt.Sprintf("%s; it was put back to %s", r.Found(), r.To) }
 
 // Type implements Payload.
 func (RunCreated) Type() EventType              { return RunCreatedEvent }

@@ -195,7 +195,7 @@ func (s *Snapshot) foldEvent(e Event) {
 	case QuestionAnswered:
 		s.answerQuestion(p)
 	case RunCompleted:
-		s.recordRestored(p.Restored)
+		s.Moved = p.Moved
 		s.endRun(Completed)
 	case RunFailed:
 		s.addUsage(p.Usage)

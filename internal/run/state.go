@@ -116,9 +116,8 @@ type Snapshot struct {
 	// answer then leads to another evaluation.
 	Recheck  bool       `json:"recheck,omitempty"`
 	Guidance []Guidance `json:"guidance,omitempty"`
-	// Restored describes the last time that something other than the run had moved
-	// the branch; nil: it never happened.
-	Restored *Restored `json:"restored,omitempty"`
+	// Moved is that of the RunCompleted.
+	Moved string `json:"moved,omitempty"`
 	// Refused refers to the last patch or answer that was refused.
 	Refused *Ref `json:"refused,omitempty"`
 	outcome      // recorded by Close

@@ -74,16 +74,15 @@ type Standing struct {
 	Stat    run.Stat   `json:"stat"`
 	Usage   run.Usage  `json:"usage"`
 	Notes   []run.Note `json:"notes,omitempty"` // in no prompt yet
-	// Restored describes the last time that something other than the run had moved
-	// the branch; nil: it never happened.
-	Restored *run.Restored `json:"restored,omitempty"`
+	// Moved says where the branch stood at the end if something other than the run had moved it.
+	Moved string `json:"moved,omitempty"`
 	// Network says what the checks of the last evaluation reached, in one line.
 	Network string `json:"network,omitempty"`
 }
 
 // StandingOf returns the standing of a snapshot's run.
 func StandingOf(s *run.Snapshot) Standing {
-	return Standing{Head: s.Head, Commits: s.Commits, Stat: s.Stat, Usage: s.Usage, Notes: s.Notes, Restored: s.Restored, Network: s.Network}
+	return Standing{Head: s.Head, Commits: s.Commits, Stat: s.Stat, Usage: s.Usage, Notes: s.Notes, Moved: s.Moved, Network: s.Network}
 }
 
 // FactsOf returns the facts of a snapshot.

@@ -11,38 +11,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-const (
-	maxWalk   = 1000    // commits of the branch that are searched for an equal commit
-	maxCommit = 1 << 20 // bytes of such a commit
-)
+const maxCommit = 1 << 20 // bytes of a commit that is compared
 
-// findAdopted returns the commit on the branch that equals p except for its author, committer and
+// isAdopted reports whether the branch stands at a commit that equals p except for its author, committer and
 // times: its only parent is the base, and it has the same tree and the same trailers. Workers with
-// different clocks make such commits, and so does an engine with a restored database. The result is
-// empty when there is no such commit.
-func (w *Workspace) findAdopted(ctx context.Context, at standing, in CommitInput, p planned) (run.Commit, error) {
+// different clocks make such commits, and so does an engine with a restored database.
+func (w *Workspace) isAdopted(ctx context.Context, at standing, in CommitInput, p planned) (bool, error) {
 	if !at.isPlain() || at.commit == "" {
-		return "", nil
+		return false, nil
 	}
-	next := at.commit
-	for range maxWalk {
-		c, err := w.readCommit(ctx, next)
-		switch {
-		case errors.Is(err, git.ErrObject):
-			return "", nil
-		case err != nil:
-			return "", err
-		case len(c.parents) != 1:
-			return "", nil
-		case c.parents[0] != in.Base:
-			next = c.parents[0]
-		case c.tree == p.tree && sameTrailers(c.message, in.Message):
-			return next, nil
-		default:
-			return "", nil
-		}
+	c, err := w.readCommit(ctx, at.commit)
+	if errors.Is(err, git.ErrObject) {
+		return false, nil
 	}
-	return "", nil
+	return len(c.parents) == 1 && c.parents[0] == in.Base && c.tree == p.tree && sameTrailers(c.message, in.Message), err
 }
 
 // commit holds the parsed parts of a commit.

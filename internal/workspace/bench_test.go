@@ -76,7 +76,7 @@ func BenchmarkCommit(b *testing.B) {
 				fresh := open(b, spec) // as each activity does
 				f, err := fresh.Tree(b.Context(), head).Lookup("main.go")
 				must(b, err)
-				head, _, err = fresh.Commit(b.Context(), commitOf(head, change(patch.FileChange{
+				head, err = fresh.Commit(b.Context(), commitOf(head, change(patch.FileChange{
 					Path: "main.go", Kind: patch.Modified, Before: &f, After: regular(fmt.Sprintf("package main // %d\n", i)),
 				})))
 				must(b, err)

@@ -41,7 +41,7 @@ func TestAChecksGitReachesNothingOfTheUsers(t *testing.T) {
 	spec := specOf(t, r)
 	w := open(t, spec)
 	must(t, w.Prepare(t.Context()))
-	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	must(t, err)
 	must(t, w.Sync(t.Context(), c))
 	before := everythingOf(t, r)
@@ -93,7 +93,7 @@ func TestSyncTouchesNothingThatIsRight(t *testing.T) {
 		must(t, err)
 		before[name] = fi.ModTime()
 	}
-	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	must(t, err)
 	check(t, w, "git reset -q --hard; git commit -q --allow-empty -m x")
 	must(t, w.Sync(t.Context(), c))

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,29 +27,26 @@ type CommitInput struct {
 	Change  *patch.Change // its paths are relative to Prefix
 	Message string        // its last paragraph holds the trailers that identify the commit
 	Time    time.Time     // of the author and the committer; fixed by the caller, to the second
-	Tell    Told          // nil: a branch that is not at Base stays there
 }
 
 // Commit puts a change on the branch, which should be at Base, and returns the commit. A branch
-// that holds the commit already is as good, and so is a branch with a commit that differs only in
-// its author, committer and times: Commit returns that commit then. A branch anywhere else was
-// moved from outside. Commit puts it back, with the commit on it, and returns what it found. Where
-// Tell does not allow this, nothing changes, and the error matches the error of Tell, or ErrMoved
-// without a Tell.
+// that is at the commit already is as good, and so is one at a commit that differs only in its author,
+// committer and times: Commit returns that commit then. A branch anywhere else was moved from
+// outside: nothing changes, and the error matches ErrMoved.
 //
 // The error matches *git.InUseError when a work tree of the user's uses the branch.
 // Commit does not touch the work tree of the workspace: Sync follows.
-func (w *Workspace) Commit(ctx context.Context, in CommitInput) (run.Commit, *run.Restored, error) {
+func (w *Workspace) Commit(ctx context.Context, in CommitInput) (run.Commit, error) {
 	pack := git.NewPack(git.ID(in.Base))
 	planned, err := w.packCommit(ctx, pack, in)
-	if err != nil {
-		return "", nil, fmt.Errorf("commit on %s: %w", in.Base, err)
+	commit := planned.id
+	if err == nil {
+		commit, err = w.landCommit(ctx, pack, in, planned)
 	}
-	commit, found, err := w.landCommit(ctx, pack, in, planned)
 	if err != nil {
-		return "", nil, fmt.Errorf("commit on %s: %w", in.Base, err)
+		return "", fmt.Errorf("commit on %s: %w", in.Base, err)
 	}
-	return commit, found, nil
+	return commit, nil
 }
 
 // Store makes the commit on no branch, and returns it. Once no branch needs its objects, git collects them as garbage.
@@ -118,35 +114,31 @@ func commitText(tree git.ID, in CommitInput) ([]byte, error) {
 }
 
 // landCommit stores the objects and moves the branch. The change takes place in that one moment.
-func (w *Workspace) landCommit(ctx context.Context, pack *git.Pack, in CommitInput, p planned) (run.Commit, *run.Restored, error) {
+func (w *Workspace) landCommit(ctx context.Context, pack *git.Pack, in CommitInput, p planned) (run.Commit, error) {
 	held, err := w.lockForChange(ctx)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	defer w.unlock(held)
 	failpoint.Hit("workspace.before-objects")
 	if err := w.repo.Store(ctx, pack); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	failpoint.Hit("workspace.after-objects")
 	at, err := w.readStanding(ctx)
 	switch {
 	case err != nil:
-		return "", nil, err
+		return "", err
 	case at.isAt(p.id):
-		return p.id, nil, nil
+		return p.id, nil
 	case at.isAt(in.Base):
-		return p.id, nil, w.advanceBranch(ctx, held, at, p.id)
+		return p.id, w.advanceBranch(ctx, held, at, p.id)
 	}
-	commit, err := w.findAdopted(ctx, at, in, p)
-	if err != nil || commit != "" && at.isAt(commit) {
-		return commit, nil, err
+	same, err := w.isAdopted(ctx, at, in, p)
+	if err == nil && !same {
+		err = w.movedError(at, in.Base)
 	}
-	found, err := w.reclaimBranch(ctx, held, at, in, cmp.Or(commit, p.id))
-	if commit != "" && errors.Is(err, ErrMoved) { // the branch has advanced from there since
-		return commit, nil, nil
-	}
-	return cmp.Or(commit, p.id), found, err
+	return at.commit, err
 }
 
 // advanceBranch moves the branch from the base to a commit.
@@ -160,19 +152,4 @@ func (w *Workspace) advanceBranch(ctx context.Context, held *os.File, at standin
 	}
 	failpoint.Hit("workspace.after-update-ref")
 	return nil
-}
-
-// reclaimBranch moves a branch that was moved from outside.
-func (w *Workspace) reclaimBranch(ctx context.Context, held *os.File, at standing, in CommitInput, to run.Commit) (*run.Restored, error) {
-	if in.Tell == nil {
-		return nil, movedError(at, in.Base)
-	}
-	if err := w.checkUnused(at); err != nil {
-		return nil, err
-	}
-	found := at.restoredTo(in.Base)
-	if err := in.Tell(found); err != nil {
-		return nil, err
-	}
-	return &found, w.putBranch(ctx, held, at, to)
 }

@@ -69,12 +69,12 @@ func TestCommitChanges(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r, spec, w := prepared(t)
-			got, _, err := w.Commit(t.Context(), commitOf(spec.Base, tt.change))
+			got, err := w.Commit(t.Context(), commitOf(spec.Base, tt.change))
 			must(t, err)
 			must(t, w.Sync(t.Context(), got))
 			wantTree(t, w.Dir(), tt.want)
 			runGit(t, r, "fsck", "--strict", "--full")
-			if again, _, err := w.Commit(t.Context(), commitOf(spec.Base, tt.change)); err != nil || again != got {
+			if again, err := w.Commit(t.Context(), commitOf(spec.Base, tt.change)); err != nil || again != got {
 				t.Errorf("again: %s, %v; want %s", again, err, got)
 			}
 			if head, err := w.Head(t.Context()); err != nil || head != got {
@@ -89,7 +89,7 @@ func TestCommitOfEverythingDeleted(t *testing.T) {
 	spec := specOf(t, r)
 	w := open(t, spec)
 	must(t, w.Prepare(t.Context()))
-	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, change(patch.FileChange{Path: "only.txt", Kind: patch.Deleted, Before: regular("only\n")})))
+	c, err := w.Commit(t.Context(), commitOf(spec.Base, change(patch.FileChange{Path: "only.txt", Kind: patch.Deleted, Before: regular("only\n")})))
 	must(t, err)
 	must(t, w.Sync(t.Context(), c))
 	wantTree(t, w.Dir(), files{})
@@ -104,7 +104,7 @@ func TestCommitIDsAreFixed(t *testing.T) {
 			spec := specOf(t, r)
 			w := open(t, spec)
 			must(t, w.Prepare(t.Context()))
-			got, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+			got, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 			must(t, err)
 			if got != want {
 				t.Errorf("commit %s, want %s", got, want)
@@ -128,11 +128,11 @@ func TestCommitOnPackedObjects(t *testing.T) {
 	spec := specOf(t, r)
 	w := open(t, spec)
 	must(t, w.Prepare(t.Context()))
-	one, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	one, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	must(t, err)
 	runGit(t, r, "pack-refs", "--all")
 	runGit(t, r, "repack", "-a", "-d", "-q")
-	two, _, err := w.Commit(t.Context(), commitOf(one, change(patch.FileChange{Path: "two", Kind: patch.Added, After: regular("2\n")})))
+	two, err := w.Commit(t.Context(), commitOf(one, change(patch.FileChange{Path: "two", Kind: patch.Added, After: regular("2\n")})))
 	must(t, err)
 	must(t, w.Sync(t.Context(), two))
 	wantTree(t, w.Dir(), with(editedTree, files{"two": "2\n"}))
@@ -149,7 +149,7 @@ func TestCommitBelowAPrefix(t *testing.T) {
 	spec.Prefix = src.Prefix
 	w := open(t, spec)
 	must(t, w.Prepare(t.Context()))
-	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, change(
+	c, err := w.Commit(t.Context(), commitOf(spec.Base, change(
 		patch.FileChange{Path: "one.txt", Kind: patch.Modified, Before: regular("one\n"), After: regular("1\n")},
 		patch.FileChange{Path: "main.go", Kind: patch.Added, After: regular("package a\n")})))
 	must(t, err)
@@ -197,7 +197,7 @@ func TestCommitRefuses(t *testing.T) {
 	before := runGit(t, r, "count-objects", "-v")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _, err := w.Commit(t.Context(), tt.input(commitOf(spec.Base, edited())))
+			got, err := w.Commit(t.Context(), tt.input(commitOf(spec.Base, edited())))
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("%s, %v; want %v", got, err, tt.want)
 			}
@@ -213,10 +213,10 @@ func TestCommitRefuses(t *testing.T) {
 
 func TestCommitOnAMovedBranch(t *testing.T) {
 	_, spec, w := prepared(t)
-	one, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	one, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	must(t, err)
 	other := commitOf(spec.Base, change(patch.FileChange{Path: "other", Kind: patch.Added, After: regular("x\n")}))
-	if _, _, err := w.Commit(t.Context(), other); !errors.Is(err, workspace.ErrMoved) {
+	if _, err := w.Commit(t.Context(), other); !errors.Is(err, workspace.ErrMoved) {
 		t.Errorf("error %v, want ErrMoved", err)
 	}
 	if head, _ := w.Head(t.Context()); head != one {
@@ -231,7 +231,7 @@ func TestCommitWithoutABranch(t *testing.T) {
 	if _, err := w.Head(t.Context()); !errors.Is(err, workspace.ErrNoBranch) {
 		t.Errorf("head: %v, want ErrNoBranch", err)
 	}
-	if _, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited())); !errors.Is(err, workspace.ErrMoved) {
+	if _, err := w.Commit(t.Context(), commitOf(spec.Base, edited())); !errors.Is(err, workspace.ErrMoved) {
 		t.Errorf("commit: %v, want ErrMoved", err)
 	}
 }
@@ -243,7 +243,7 @@ func TestCommitPastAStaleLock(t *testing.T) {
 	must(t, os.WriteFile(lock, nil, 0o644))
 	old := time.Now().Add(-time.Minute)
 	must(t, os.Chtimes(lock, old, old))
-	if _, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited())); err != nil {
+	if _, err := w.Commit(t.Context(), commitOf(spec.Base, edited())); err != nil {
 		t.Error(err)
 	}
 }
@@ -270,7 +270,7 @@ func TestConcurrentCommits(t *testing.T) {
 				defer w.Close()
 				name := []string{"even", "odd"}[i%2] + string(rune('a'+round))
 				c := change(patch.FileChange{Path: name, Kind: patch.Added, After: regular("x\n")})
-				results[i].commit, _, results[i].err = w.Commit(t.Context(), commitOf(base, c))
+				results[i].commit, results[i].err = w.Commit(t.Context(), commitOf(base, c))
 			})
 		}
 		wg.Wait()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
-	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
@@ -155,13 +154,12 @@ func everything(t *testing.T, r git.Repo) {
 	must(t, w.Prepare(t.Context()))
 	f, err := w.Tree(t.Context(), src.Base).Lookup("main.go")
 	must(t, err)
-	c, _, err := w.Commit(t.Context(), commitOf(src.Base, change(patch.FileChange{
+	c, err := w.Commit(t.Context(), commitOf(src.Base, change(patch.FileChange{
 		Path: "main.go", Kind: patch.Modified, Before: &f, After: regular("package changed\n"),
 	})))
 	must(t, err)
 	write(t, filepath.Join(r.Dir, ".git"), files{"refs/replace/" + string(c): string(src.Base) + "\n"})
-	_, err = w.Restore(t.Context(), c, func(run.Restored) error { return nil })
-	must(t, err)
+	must(t, w.CheckBranch(t.Context(), c))
 	write(t, w.Dir(), files{"main.go": "dirty\n", "rubbish": "x"})
 	must(t, w.Sync(t.Context(), c))
 	wantFile(t, filepath.Join(w.Dir(), "main.go"), "package changed\n")

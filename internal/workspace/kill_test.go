@@ -34,12 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// job is what the test binary is to do: a run's work, or, with a head, to put
-// the branch back to it.
-type job struct {
-	Spec workspace.Spec
-	Head run.Commit
-}
+// job is what the test binary is to do: a run's work.
+type job struct{ Spec workspace.Spec }
 
 func work(text string) error {
 	var j job
@@ -48,21 +44,8 @@ func work(text string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if j.Head != "" {
-		return restore(ctx, j)
-	}
 	c, err := finish(ctx, j.Spec)
 	fmt.Println(c)
-	return err
-}
-
-func restore(ctx context.Context, j job) error {
-	w, err := workspace.Open(ctx, j.Spec)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	_, err = w.Restore(ctx, j.Head, func(run.Restored) error { return nil })
 	return err
 }
 
@@ -76,7 +59,7 @@ func finish(ctx context.Context, spec workspace.Spec) (run.Commit, error) {
 	if err := w.Prepare(ctx); err != nil {
 		return "", err
 	}
-	c, _, err := w.Commit(ctx, commitOf(spec.Base, edited()))
+	c, err := w.Commit(ctx, commitOf(spec.Base, edited()))
 	if err != nil {
 		return "", err
 	}
@@ -171,28 +154,6 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	for _, point := range reached {
 		if !slices.Contains(points, point) {
 			t.Errorf("%s is not in the list of points", point)
-		}
-	}
-}
-
-// A worker that is killed while it puts the branch back leaves what the next one
-// puts back.
-func TestKilledWhileTheBranchIsPutBack(t *testing.T) {
-	need.Suite(t, need.CI)
-	for _, point := range []string{"branch.told", "branch.cleared"} {
-		for _, tt := range moves {
-			t.Run(point+", "+tt.name, func(t *testing.T) {
-				t.Parallel()
-				a := newApplied(t)
-				tt.do(t, a)
-				main := runGit(t, a.repo, "rev-parse", "refs/heads/main")
-				j := job{Spec: a.spec, Head: a.head}
-				if err := j.process(t, "RATCHET_FAILPOINTS="+point+"=kill").Run(); !killed(err) {
-					t.Fatalf("%v, want killed", err)
-				}
-				must(t, j.process(t).Run())
-				a.wantRestored(t, main)
-			})
 		}
 	}
 }

@@ -2,10 +2,8 @@ package workspace_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -19,41 +17,19 @@ func named(t *testing.T, branch string) (applied, *workspace.Workspace) {
 	return applied{repo: r, spec: spec, w: w}, w
 }
 
-// TestABranchOfAnotherName goes the way of a run: made, committed to, moved by others, put back.
+// TestABranchOfAnotherName goes the way of a run: made, committed to, looked at.
 func TestABranchOfAnotherName(t *testing.T) {
 	branch := "agents/mend-it-" + runID.Short()
 	a, w := named(t, branch)
 	must(t, w.Prepare(t.Context()))
-	head, _, err := w.Commit(t.Context(), commitOf(a.spec.Base, edited()))
+	head, err := w.Commit(t.Context(), commitOf(a.spec.Base, edited()))
 	must(t, err)
-	runGit(t, a.repo, "update-ref", "-d", "refs/heads/"+branch)
-	if _, err := w.Restore(t.Context(), head, func(run.Restored) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.CheckBranch(t.Context(), head))
 	if got := runGit(t, a.repo, "rev-parse", branch); got != string(head) {
 		t.Errorf("it is at %s, not at %s", got, head)
 	}
 	if got := runGit(t, a.repo, "for-each-ref", "refs/heads/ratchet/"); got != "" {
 		t.Errorf("and there is %s", got)
-	}
-}
-
-// TestABranchOfTheUsersInTheWayStays has a branch of the user's whose name excludes that of the run. Below
-// ratchet/ such a branch is removed.
-func TestABranchOfTheUsersInTheWayStays(t *testing.T) {
-	a, w := named(t, "feature/"+runID.Short())
-	must(t, w.Prepare(t.Context()))
-	head, _, err := w.Commit(t.Context(), commitOf(a.spec.Base, edited()))
-	must(t, err)
-	runGit(t, a.repo, "update-ref", "-d", "refs/heads/feature/"+runID.Short())
-	runGit(t, a.repo, "branch", "feature", string(a.spec.Base))
-	before := refs(t, a.repo)
-	_, err = w.Restore(t.Context(), head, func(run.Restored) error { return nil })
-	if !errors.Is(err, workspace.ErrForeign) || !strings.Contains(err.Error(), "refs/heads/feature") {
-		t.Errorf("error %v, want ErrForeign", err)
-	}
-	if after := refs(t, a.repo); after != before {
-		t.Errorf("references were\n%s\nand are\n%s", before, after)
 	}
 }
 

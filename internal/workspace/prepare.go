@@ -39,7 +39,7 @@ func (w *Workspace) ensureBranch(ctx context.Context, held *os.File) (run.Commit
 	case err != nil:
 		return "", err
 	case w.hasBegun():
-		return cmp.Or(at.commit, w.spec.Base), nil // Restore reports changes of the branch since
+		return cmp.Or(at.commit, w.spec.Base), nil // CheckBranch reports changes of the branch since
 	case at.isNowhere():
 		failpoint.Hit("workspace.before-create-branch")
 		if err := w.swapBranch(ctx, held, at, w.spec.Base); err != nil {

@@ -24,7 +24,6 @@ type standing struct {
 	odd      string     // describes a thing in place of its file; empty: a file, or nothing
 	worktree string     // the user's work tree that has it checked out; empty: none
 	blocking []ref      // their names exclude the name of the branch
-	replaced []ref      // replacements of any objects
 }
 
 type ref struct {
@@ -88,14 +87,11 @@ func (w *Workspace) branchFile(suffix string) string {
 	return filepath.Join(w.repo.GitDir, filepath.FromSlash(w.ref)+suffix)
 }
 
-// replacements is the prefix of the references by which git shows one object in place of another.
-const replacements = "refs/replace/"
-
 // listRefs returns the standing as far as git's list of references tells it.
 func (w *Workspace) listRefs(ctx context.Context) (at standing, err error) {
 	parent := path.Dir(w.ref)
 	alone := parent[:len(parent)-1] + `\` + parent[len(parent)-1:] // as a pattern, it does not match the names below it
-	out, err := w.repo.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)", w.ref, replacements, alone)
+	out, err := w.repo.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)", w.ref, alone)
 	if err != nil {
 		return at, err
 	}
@@ -108,8 +104,6 @@ func (w *Workspace) listRefs(ctx context.Context) (at standing, err error) {
 		switch {
 		case r.name == w.ref:
 			at.commit, at.to, at.worktree = run.Commit(r.id), f[2], f[3]
-		case strings.HasPrefix(r.name, replacements):
-			at.replaced = append(at.replaced, r)
 		case r.name == parent || strings.HasPrefix(r.name, w.ref+"/"):
 			at.blocking = append(at.blocking, r)
 		}
@@ -135,17 +129,12 @@ func (w *Workspace) swapBranch(ctx context.Context, held *os.File, from standing
 		case now.isAt(to):
 			return nil
 		case !now.sameAs(from):
-			return movedError(now, from.commit)
+			return w.movedError(now, cmp.Or(from.commit, to))
 		}
 		if freed, err := w.freeRef(ctx); !freed {
 			return errors.Join(cause, err)
 		}
 	}
-}
-
-// movedError returns an ErrMoved that says where the branch is and where it was expected.
-func movedError(at standing, from run.Commit) error {
-	return fmt.Errorf("at %s, not at %s: %s: %w", cmp.Or(at.commit, "no commit"), cmp.Or(from, "none"), at.inWords(), ErrMoved)
 }
 
 // updateRef moves the branch itself. When the branch is another name of a reference, that reference

@@ -92,7 +92,7 @@ func TestShow(t *testing.T) {
 			w := open(t, spec)
 			must(t, w.Prepare(t.Context()))
 			long := strings.Repeat("line\n", 40)
-			one, _, err := w.Commit(t.Context(), commitOf(spec.Base, change(
+			one, err := w.Commit(t.Context(), commitOf(spec.Base, change(
 				patch.FileChange{Path: at("lib/bin"), Kind: patch.Modified, Before: regular("\x00\x01"), After: regular("\x00\x02")},
 				patch.FileChange{Path: at("lib/moved.txt"), OldPath: at("lib/long.txt"), Kind: patch.Renamed, Before: regular(long), After: regular(long + "end\n")},
 				patch.FileChange{Path: at("lib/new\t.txt"), Kind: patch.Added, After: executable("a\nb\n")},
@@ -100,7 +100,7 @@ func TestShow(t *testing.T) {
 			must(t, err)
 			in := commitOf(one, change(patch.FileChange{Path: at("lib/a/one.txt"), Kind: patch.Deleted, Before: regular("one\n")}))
 			in.Message = "fix: zweite ✓\n\nbody"
-			two, _, err := w.Commit(t.Context(), in)
+			two, err := w.Commit(t.Context(), in)
 			must(t, err)
 
 			stats, err := w.DiffStat(t.Context(), spec.Base, two)
@@ -145,7 +145,7 @@ func TestShow(t *testing.T) {
 
 func TestDiffEndsWithItsWriter(t *testing.T) {
 	_, spec, w := prepared(t)
-	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, change(
+	c, err := w.Commit(t.Context(), commitOf(spec.Base, change(
 		patch.FileChange{Path: "big", Kind: patch.Added, After: regular(strings.Repeat("a line of text\n", 1<<18))})))
 	must(t, err)
 	full := errors.New("full")

@@ -35,7 +35,7 @@ func TestPrepare(t *testing.T) {
 	if got := runGit(t, checks, "symbolic-ref", "--short", "HEAD"); got != w.Branch() {
 		t.Errorf("checked out %q, want %q", got, w.Branch())
 	}
-	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	must(t, err)
 	must(t, w.Sync(t.Context(), c))
 	if got := runGit(t, checks, "status", "--porcelain"); got != "" {
@@ -173,7 +173,7 @@ func TestMend(t *testing.T) {
 			t.Run(tt.name+", "+verb, func(t *testing.T) {
 				t.Parallel()
 				_, spec, w := prepared(t)
-				c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+				c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 				must(t, err)
 				must(t, w.Sync(t.Context(), c))
 				tt.do(t, w, spec.Dir+".shadow")
@@ -208,7 +208,7 @@ func TestClear(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, spec, w := prepared(t)
-			c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+			c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 			must(t, err)
 			must(t, w.Sync(t.Context(), c))
 			tt.do(t, w, spec.Dir+".shadow")
@@ -325,16 +325,16 @@ func TestCommitOfABranchThatIsCheckedOut(t *testing.T) {
 	runGit(t, r, "checkout", "-q", w.Branch())
 	must(t, open(t, spec).Prepare(t.Context()))
 	must(t, w.Sync(t.Context(), spec.Base))
-	_, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	_, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	var out *git.InUseError
 	if !errors.As(err, &out) || out.Tree != r.Dir {
 		t.Errorf("error %v, want checked out at %s", err, r.Dir)
 	}
 	runGit(t, r, "checkout", "-q", "main")
-	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	must(t, err)
 	runGit(t, r, "checkout", "-q", w.Branch()) // the same again is no move
-	if again, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited())); err != nil || again != c {
+	if again, err := w.Commit(t.Context(), commitOf(spec.Base, edited())); err != nil || again != c {
 		t.Errorf("again: %s, %v; want %s", again, err, c)
 	}
 }
@@ -370,10 +370,10 @@ func TestRemoveLeavesOtherWorkTrees(t *testing.T) {
 func TestWhatComesAfterTheRemovalLeavesNothing(t *testing.T) {
 	for name, late := range map[string]func(context.Context, applied) error{
 		"a commit that was made": func(ctx context.Context, a applied) error {
-			_, _, err := a.w.Commit(ctx, commitOf(a.spec.Base, edited()))
+			_, err := a.w.Commit(ctx, commitOf(a.spec.Base, edited()))
 			return err
 		},
-		"a look at the branch": func(ctx context.Context, a applied) error { _, err := a.w.Restore(ctx, a.head, nil); return err },
+		"a look at the branch": func(ctx context.Context, a applied) error { return a.w.CheckBranch(ctx, a.head) },
 		"another removal":      func(ctx context.Context, a applied) error { return a.w.Remove(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {

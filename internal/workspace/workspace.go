@@ -26,8 +26,7 @@ import (
 
 // The errors that a caller tells apart.
 var (
-	ErrMoved    = errors.New("branch has moved on otherwise") // no retry helps
-	ErrForeign  = errors.New("the branch is not the run's")   // no retry helps
+	ErrForeign  = errors.New("the branch is not the run's") // no retry helps
 	ErrNoBranch = errors.New("branch does not exist")
 	// ErrBranchTaken reports a branch that is there, or whose name excludes the wanted one.
 	ErrBranchTaken = errors.New("a branch is in the way")

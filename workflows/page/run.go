@@ -41,9 +41,8 @@ func OfRun(s *run.Snapshot, limited *run.Limited, refused []run.RefusedSignal) s
 		addWork(&m, s)
 	}
 	m.refusedSignals("run", refused)
-	if s.Restored != nil {
-		m.printf("**The branch was changed by something other than the run:**\n\n")
-		m.block(s.Restored.String(), shownProblem)
+	if s.Moved != "" {
+		m.block(s.Moved, shownProblem)
 	}
 	addFacts(&m, s)
 	return m.String()

@@ -136,8 +136,8 @@ func TestDetails(t *testing.T) {
 		},
 		"a completed run": {
 			append(upToGate(goal, "+a"), run.ApprovalGranted{ApprovalID: asked.ApprovalID}, applied, run.PhaseCompleted{Result: run.Patched},
-				run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{}, run.PhaseCompleted{Result: run.Pass}, run.RunCompleted{Restored: &run.Restored{From: "d1", To: "c1", Was: "it was moved"}}),
-			[]string{"## Completed", "holds 1 commit", "..c1", "git merge c1", "something other than the run", "it was moved (commit d1); it was put back to c1"},
+				run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{}, run.PhaseCompleted{Result: run.Pass}, run.RunCompleted{Moved: "something other than the run has moved its branch"}),
+			[]string{"## Completed", "holds 1 commit", "..c1", "git merge c1", "something other than the run"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,7 +81,7 @@ func (t *Teller) tellBaseline(b run.Baseline) []string {
 	case b.Passed > 0:
 		lines = append(lines, t.markLine(t.Style.Good("✓"), "%s", display.Count(b.Passed, "check passes", "checks pass")))
 	}
-	return append(lines, t.tellRestored(b.Restored)...)
+	return lines
 }
 
 // tellCheck tells a check. The parameter before says that it failed in the same way on the base commit.

@@ -51,7 +51,11 @@ func (t *Teller) tellEnded(e run.Event) []string {
 		if t.branch != (run.Stat{}) {
 			what += ", " + Stat(t.branch)
 		}
-		return append([]string{"", t.Style.Good("✓ ") + t.Style.Bold("Completed") + took, "  " + what}, t.tellRestored(p.Restored)...)
+		lines := []string{"", t.Style.Good("✓ ") + t.Style.Bold("Completed") + took, "  " + what}
+		if p.Moved != "" {
+			lines = append(lines, t.markLine(t.Style.Wait("!"), "%s", OneLine(p.Moved, 400)))
+		}
+		return lines
 	case run.RunFailed:
 		return []string{"", t.Style.Bad("✗ ") + t.Style.Bold("Failed") + took, "  " + OneLine(p.Error.Message, 400) + t.Style.Dim(" ("+OneLine(p.Error.Code, 40)+")")}
 	case run.RunCanceled:

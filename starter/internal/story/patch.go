@@ -85,19 +85,6 @@ func (t *Teller) tellFiles(p run.Proposal) []string {
 	return lines
 }
 
-// tellRestored tells that something other than the run had moved its branch.
-func (t *Teller) tellRestored(r *run.Restored) []string {
-	if r == nil {
-		return nil
-	}
-	return []string{t.markLine(t.Style.Wait("!"), "%s", Moved(*r))}
-}
-
-// Moved returns one line that says that something other than the run had moved its branch.
-func Moved(r run.Restored) string {
-	return "the branch was changed by something other than the run: " + OneLine(r.String(), 400)
-}
-
 // Stat returns a diffstat in colour.
 func (t *Teller) Stat(s run.Stat) string {
 	return fmt.Sprintf("%s, %s %s", display.Count(s.Files, "file", "files"),

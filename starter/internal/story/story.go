@@ -48,7 +48,7 @@ func (t *Teller) Tell(e run.Event) []string {
 	case run.PhaseCompleted:
 		return t.tellCompleted(e, p)
 	case run.PhaseFailed:
-		return append(t.tellFailure(p.Error), t.tellRestored(p.Restored)...)
+		return t.tellFailure(p.Error)
 	case run.PatchProduced:
 		return t.tellProduced(e, p)
 	case run.ApprovalRequested:
@@ -60,15 +60,14 @@ func (t *Teller) Tell(e run.Event) []string {
 		return t.tellRejected(e, p)
 	case run.PatchApplied:
 		t.branch = p.After
-		applied := t.markLine(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now differs in "+Stat(p.After))
-		return append([]string{applied}, t.tellRestored(p.Restored)...)
+		return []string{t.markLine(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now differs in "+Stat(p.After))}
 	case run.PatchApplyFailed:
 		return t.tellFailure(p.Error)
 	case run.EvaluationPassed:
-		return append(t.tellEvaluation(p.Evaluation), t.tellRestored(p.Restored)...)
+		return t.tellEvaluation(p.Evaluation)
 	case run.EvaluationFailedFixable:
-		return append(t.tellEvaluation(p.Evaluation), t.tellRestored(p.Restored)...)
-	case run.EvaluationFailedBlocked: // the question tells the state of the branch
+		return t.tellEvaluation(p.Evaluation)
+	case run.EvaluationFailedBlocked:
 		return t.tellEvaluation(p.Evaluation)
 	case run.QuestionRaised:
 		t.asked = e.TS

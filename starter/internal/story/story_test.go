@@ -155,27 +155,11 @@ func TestStoryOfWhatACutOffCallHasUsed(t *testing.T) {
 	}
 }
 
-// Finding B1. That something else had moved the branch is told where the branch
-// is told of.
-func TestStoryOfABranchThatWasPutBack(t *testing.T) {
-	in := input()
-	in.Policy = run.Never
-	moved := &run.Restored{From: base, To: first, Was: "it was moved"}
-	r := record(t, in)
-	r.add(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned},
-		run.PhaseStarted{Role: run.Developer}, run.PatchProduced{Proposal: proposal("Round to cents", base)},
-		run.PatchApplied{Commit: first, Restored: moved}, run.PhaseCompleted{Result: run.Patched},
-		run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{Evaluation: run.Evaluation{Restored: moved}},
-		run.PhaseCompleted{Result: run.Pass}, run.RunCompleted{Branch: in.RunID.Branch(), Head: first, Restored: moved})
-	if got := tell(terminal.Style{}, r.events); strings.Count(got, moved.String()) != 3 {
-		t.Errorf("not told three times %q:\n%s", moved, got)
-	}
-	failed := run.PhaseFailed{Error: run.Problem{Code: "AUTH", Message: "no key"}, Restored: moved}
-	var teller story.Teller
-	for range 2 { // the failure itself is told once, where it comes again
-		if got := strings.Join(teller.Tell(run.Event{Payload: failed}), "\n"); !strings.Contains(got, moved.String()) {
-			t.Errorf("not told of a phase that failed:\n%s", got)
-		}
+// Where something else had moved the branch is told at the end.
+func TestStoryOfABranchThatWasMoved(t *testing.T) {
+	const moved = "something other than the run has moved its branch"
+	if got := tell(terminal.Style{}, []run.Event{{Payload: run.RunCompleted{Moved: moved}}}); !strings.Contains(got, moved) {
+		t.Errorf("got %s, want %q in it", got, moved)
 	}
 }
 

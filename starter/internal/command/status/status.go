@@ -66,8 +66,8 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 		row("head", "%s", st.Facts.Head)
 	}
 	row("branch", "%s, %s, %s", st.Facts.Branch, display.Count(st.Facts.Commits, "commit", "commits"), story.Stat(st.Facts.Stat))
-	if r := st.Facts.Restored; r != nil {
-		row("branch moved", "%s", s.Wait(story.Moved(*r)))
+	if st.Facts.Moved != "" {
+		row("branch moved", "%s", s.Wait(story.OneLine(st.Facts.Moved, 400)))
 	}
 	if id := st.Facts.Session; id != "" {
 		row("started by", "the agent of session %s", id)
