@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -79,6 +82,40 @@ func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
 	// A head that git has removed since is passed over.
 	err := l.at.repo.Do(ctx, git.Command{Args: []string{"rev-list", "--max-count=1", "--ignore-missing", "--stdin"}, Stdin: &revisions, Stdout: &out})
 	return err == nil && out.Len() == 0, err
+}
+
+// Standing says where the commits of a run are, and where a merge would bring them.
+type Standing struct {
+	Into   string    // the branch that the work tree has checked out; empty: none is
+	Branch string    // of the user's, with commits of the run: Into if that has them; empty: none has
+	At     time.Time // of the last of these commits
+}
+
+// Standing looks for the commits of a run on the branches of the user's.
+func (l Landed) Standing(ctx context.Context, id run.ID) (s Standing, err error) {
+	if s.Into, err = l.at.headBranch(ctx); err != nil || !l.Runs[id] {
+		return s, err
+	}
+	args := []string{"log", "--max-count=1", "--format=%H %ct", "--grep=^Ratchet-Run: " + regexp.QuoteMeta(string(id)) + "$"}
+	out, err := l.at.repo.Run(ctx, append(append(args, l.refs...), "--")...)
+	if err != nil {
+		return s, err
+	}
+	commit, seconds, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return s, fmt.Errorf("read the time of commit %s: %w", commit, err)
+	}
+	s.At = time.Unix(unix, 0)
+	out, err = l.at.repo.Run(ctx, "for-each-ref", "--format=%(refname)", "--contains="+commit, "refs/heads/")
+	for line := range strings.Lines(string(out)) {
+		ref := strings.TrimSuffix(line, "\n")
+		name := strings.TrimPrefix(ref, "refs/heads/")
+		if slices.Contains(l.refs, ref) && (s.Branch == "" || name == s.Into) {
+			s.Branch = name
+		}
+	}
+	return s, err
 }
 
 // CheckUnused returns a *git.InUseError if a work tree uses the branch, or may use it.

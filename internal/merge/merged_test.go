@@ -1,6 +1,7 @@
 package merge_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,5 +65,34 @@ func TestTheHeadOfAMergeMayBeGone(t *testing.T) {
 	left := run.Commit(r.git("commit-tree", "main^{tree}", "-p", "main", "-m", "left"))
 	if _, has := r.landed(); !has(run.Commit(r.git("rev-parse", "main"))) || has(left) {
 		t.Error("what is merged, or what is not, is mistaken")
+	}
+}
+
+// A run stands on the branch that the user has checked out, where that has it, since its merge.
+func TestWhereAMergedRunStands(t *testing.T) {
+	r, in := newRepo(t)
+	stands := func() merge.Standing {
+		t.Helper()
+		l, _ := r.landed()
+		s, err := l.Standing(t.Context(), runID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if s := stands(); s.Into != "main" || s.Branch != "" {
+		t.Errorf("before a merge: %+v", s)
+	}
+	if _, err := r.merge(in); err != nil {
+		t.Fatal(err)
+	}
+	r.git("branch", "a-later-feature")
+	s := stands()
+	if at := r.git("log", "-1", "--format=%ct"); s.Into != "main" || s.Branch != "main" || strconv.FormatInt(s.At.Unix(), 10) != at {
+		t.Errorf("after its merge at %s: %+v", at, s)
+	}
+	r.git("switch", "-q", "-c", "old", "main~2")
+	if s := stands(); s.Into != "old" || s.Branch == "" || s.Branch == "old" {
+		t.Errorf("with an older branch checked out: %+v", s)
 	}
 }
