@@ -34,38 +34,19 @@ type Group int
 
 // The groups, in the order of the board.
 const (
-	Needs Group = iota
-	Working
-	Done
+	Needs   = Group(runs.NeedsPerson)
+	Working = Group(runs.Working)
+	Done    = Group(runs.Over)
 )
 
 var titles = map[Group]string{Needs: "Needs you", Working: "Working", Done: "Done"}
 
 // GroupOf returns the group of a run.
-func GroupOf(l runs.Listed) Group {
-	switch {
-	case l.Ended != nil || l.Status.Terminal():
-		return Done
-	case l.Status.Waiting():
-		return Needs
-	}
-	return Working
-}
+func GroupOf(l runs.Listed) Group { return Group(l.Turn()) }
 
 // Sort puts runs in the order of the board: who waits for the longest time first, else the newest first.
 func Sort(rows []Row) {
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		ga, gb := GroupOf(a.Listed), GroupOf(b.Listed)
-		switch {
-		case ga != gb:
-			return int(ga) - int(gb)
-		case ga == Needs:
-			return a.since().Compare(b.since())
-		case ga == Done:
-			return b.over().Compare(a.over())
-		}
-		return b.Started.Compare(a.Started)
-	})
+	slices.SortStableFunc(rows, func(a, b Row) int { return runs.CompareTurns(a.Listed, a.since(), b.Listed, b.since()) })
 }
 
 func (r Row) since() time.Time {
@@ -142,25 +123,7 @@ func (r Row) repository() string {
 }
 
 // state returns in a word or two what the run does, or what it waits for.
-func (r Row) state() string {
-	switch {
-	case r.Outcome != "":
-		return r.Outcome
-	case r.Status == run.AwaitingApproval && r.Tool:
-		return "allow"
-	case r.Status == run.AwaitingApproval:
-		return "approve"
-	case r.Status == run.AwaitingInput:
-		return "answer"
-	case r.Merged:
-		return "merged"
-	case r.Status.Terminal():
-		return string(r.Status)
-	case r.Phase != "":
-		return fmt.Sprintf("%s %d", r.Phase, r.Iteration)
-	}
-	return cmp.Or(string(r.Status), "starts")
-}
+func (r Row) state() string { return r.Word(r.Tool) }
 
 // Wants returns in a word what the run wants of a person.
 func (r Row) Wants() string { return r.state() }
