@@ -19,6 +19,7 @@ import (
 	scheduleacts "github.com/ratchet-dev/ratchet/activities/schedule"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/host/telemetry"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -140,7 +141,7 @@ func (h *Host) startReview(w *Worker) (err error) {
 		return dir.Events()
 	}
 	config := *c
-	config.WebUI = w.webUI
+	config.WebUI, config.Sessions = w.webUI, sessions.Client{Temporal: w.Client, Queue: w.TaskQueue}
 	if w.Review, err = review.Start(config, client, review.NewDisk(h.config.RunsDir)); err != nil {
 		return err
 	}

@@ -163,6 +163,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a merge", testMerge},
 		{"a retry", testRetry},
 		{"a retry onto a branch that moved on", testRetryOnto},
+		{"the commands of the page", testPageCommands},
 		{"a schedule", testSchedule},
 		{"the day after", testAfter},
 	} {

@@ -74,6 +74,7 @@ func executeCommand(ctx context.Context, c *factory.Factory, root *cobra.Command
 		err = usage.Explain(root, cmd, c.Args, err)
 	}
 	err = withDisk(c, err)
+	c.Failed = err
 	unwritten := c.Stdout.Unwritten()
 	for _, failed := range []error{err, unwritten} {
 		if complaint := exit.Complaint(failed); complaint != "" {

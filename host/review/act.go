@@ -3,6 +3,7 @@ package review
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -20,34 +22,59 @@ const (
 	idField    = "id"   // of the approval or question that was shown
 	verbField  = "verb" // of the button
 	textField  = "text" // reason, answer or note
-	onceField  = "once" // names the note
+	onceField  = "once" // names the form
 	fileField  = "file" // names of the files that are accepted; in an address the number of a file
 	// pendingField is the approval that a refusal settles, where the attempt that was shown is not its first.
 	pendingField = "pending"
 	remarkField  = "remark" // prefix: remark:new:8:slug.go
+	intoField    = "into"   // the branch of a merge, or of a retry
 )
 
-// act is what a form does. It returns the word that saidWords has.
-type act func(p *page, ctx context.Context, id run.ID, by string, form url.Values) (said string, err error)
+// act is what a form does.
+type act func(p *page, ctx context.Context, id run.ID, by string, form url.Values) (outcome, error)
+
+// outcome is what a form has done.
+type outcome struct {
+	said string // the word that saidWords has; empty: the page itself says it
+	path string // where the form leads; empty: to the run
+}
 
 // acts are the forms by the last part of their path.
-var acts = map[string]act{"decide": decideApproval, "answer": answerQuestion, "note": sendNote, "cancel": cancelRun}
+var acts = map[string]act{
+	"decide": decideApproval, "answer": answerQuestion, "note": sendNote, "cancel": cancelRun, "merge": mergeRun, "retry": retryRun,
+}
 
-// faultError reports a form that says nothing to the run.
-type faultError string
+// The errors of a page.
+type (
+	faultError   string // a form that says nothing to the run
+	missingError string // a thing that is not there
+	askError     int    // a yes with so many comments: the person is asked what to do with them
+)
 
-func (e faultError) Error() string { return string(e) }
+func (e faultError) Error() string   { return string(e) }
+func (e missingError) Error() string { return string(e) }
 
-// doForm does as a form says and leads back to the run. A refusal is said there, and the words stay in the form.
+func (e askError) Error() string { return askWords(int(e)) }
+
+// askWords asks what to do with comments beside a yes.
+func askWords(n int) string {
+	return fmt.Sprintf("You have %s", display.Count(n, "comment", "comments"))
+}
+
+// doForm does as a form says and leads on: after a decision to what waits next. A refusal is shown at the run, and the
+// words stay in the form.
 func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) {
 	r.PostForm = withLineFeeds(r.PostForm)
-	said, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
+	out, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
 	if err != nil {
 		if code := codeOf(err); code >= http.StatusInternalServerError {
-			showLoss(w, r, code, err.Error()+". Nothing is known of what you sent: look again.", wordsIn(r.PostForm))
+			showLoss(w, r, code, err.Error()+". It is not known whether the run took what you sent: look at it again.", wordsIn(r.PostForm))
 			return
 		}
-		wrong := problem{why: err.Error()}
+		wrong := problem{why: "Nothing was changed: " + err.Error() + "."}
+		if ask, ok := errors.AsType[askError](err); ok {
+			wrong.why, wrong.ask = "", int(ask)
+		}
 		if name == "note" {
 			wrong.note = r.PostForm.Get(textField)
 		} else {
@@ -57,12 +84,31 @@ func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) 
 		p.showRun(w, r, id, wrong)
 		return
 	}
-	http.Redirect(w, r.Request, RunPath(id)+"?said="+said, http.StatusSeeOther)
+	if name == "decide" || name == "answer" {
+		out.path = p.nextAfter(r.Context(), RunPath(id))
+	}
+	leadTo(w, r, out, RunPath(id))
+}
+
+// leadTo leads from a form of the page at a path to where it leads, with the word for what it has done.
+func leadTo(w http.ResponseWriter, r request, out outcome, from string) {
+	to, query := firstOf(out.path, from), url.Values{}
+	if out.said != "" {
+		query.Set("said", out.said)
+	}
+	if to != from && out.path != "" && strings.HasPrefix(from, "/") {
+		query.Set("of", from)
+	}
+	if len(query) > 0 {
+		to += "?" + query.Encode()
+	}
+	http.Redirect(w, r.Request, to, http.StatusSeeOther)
 }
 
 // The words of the buttons.
 const (
 	verbApprove = "approve"
+	verbAnyway  = "anyway"  // approve, with comments that nobody acts on
 	verbSession = "session" // approve, and allow the like in the session
 	verbReject  = "reject"
 	verbFinal   = "final" // reject, and end the run
@@ -71,14 +117,20 @@ const (
 	verbRetry   = "retry"
 )
 
-const errVerb = faultError("the form says neither yes nor no")
+const errVerb = faultError("the form has no decision")
 
 // decideApproval settles the approval that the form names: the one that was shown.
-func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url.Values) (outcome, error) {
 	d := run.Decision{ApprovalID: form.Get(idField), By: by, Decision: run.Approve}
 	said := "approved"
-	switch form.Get(verbField) {
-	case verbApprove:
+	verb := form.Get(verbField)
+	if verb == verbApprove || verb == verbSession {
+		if n := countComments(form); n > 0 {
+			return outcome{}, askError(n)
+		}
+	}
+	switch verb {
+	case verbApprove, verbAnyway:
 	case verbSession:
 		d.Session, said = true, "allowed"
 	case verbReject:
@@ -87,22 +139,31 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 		d.Decision, d.Final, said = run.Reject, true, "ended"
 	case verbPart:
 		if d.Files, said = form[fileField], "part"; len(d.Files) == 0 {
-			return "", faultError("mark the files that you accept")
+			return outcome{}, faultError("mark the files that you accept")
 		}
 	default:
-		return "", errVerb
+		return outcome{}, errVerb
 	}
 	reason, err := p.reasonOf(ctx, id, d.ApprovalID, form)
 	if err != nil {
-		return "", err
+		return outcome{}, err
 	}
 	if d.Decision == run.Reject {
 		d.ApprovalID = firstOf(form.Get(pendingField), d.ApprovalID)
 	}
 	if d.Reason = reason; d.Decision == run.Reject && !d.Final && d.Reason == "" {
-		return "", faultError("say what shall be different: in a line of its own, or at a line of the patch")
+		return outcome{}, faultError("write what to change, in the field or at a line of the patch")
 	}
-	return said, p.runs.Decide(ctx, id, d)
+	return outcome{said: said}, p.runs.Decide(ctx, id, d)
+}
+
+// countComments counts the comments of a form: those at lines, and the text below them.
+func countComments(form url.Values) int {
+	remarks, _ := remarksIn(form) // a form of the page names places only
+	if strings.TrimSpace(form.Get(textField)) != "" {
+		return len(remarks) + 1
+	}
+	return len(remarks)
 }
 
 // reasonOf returns the reason of a decision with the remarks at lines. It reads the patch, whose lines are quoted.
@@ -134,11 +195,11 @@ func remarksIn(form url.Values) (list []hunks.Remark, err error) {
 		}
 		parts := strings.SplitN(rest, ":", 3)
 		if len(parts) != 3 || parts[0] != "old" && parts[0] != "new" {
-			return nil, faultError(fmt.Sprintf("%q is no place of a remark", name))
+			return nil, faultError(fmt.Sprintf("%q is not a place in a patch", name))
 		}
 		line, err := strconv.Atoi(parts[1])
 		if err != nil || line < 0 {
-			return nil, faultError(fmt.Sprintf("%q is no place of a remark", name))
+			return nil, faultError(fmt.Sprintf("%q is not a place in a patch", name))
 		}
 		for _, text := range values {
 			if text = strings.TrimSpace(text); text != "" {
@@ -179,7 +240,7 @@ func wordsIn(form url.Values) string {
 	return strings.TrimSpace(strings.Join(words, "\n"))
 }
 
-func answerQuestion(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+func answerQuestion(p *page, ctx context.Context, id run.ID, by string, form url.Values) (outcome, error) {
 	r := run.Reply{QuestionID: form.Get(idField), By: by}
 	switch verb := form.Get(verbField); verb {
 	case verbRetry:
@@ -189,23 +250,25 @@ func answerQuestion(p *page, ctx context.Context, id run.ID, by string, form url
 	default: // one of the words that the question takes
 		r.Text = verb
 	}
-	return "answered", p.runs.Reply(ctx, id, r)
+	return outcome{said: "answered"}, p.runs.Reply(ctx, id, r)
 }
 
-// maxOnce bounds the name of a note's form.
+// maxOnce bounds the name of a form.
 const maxOnce = 64
 
-func sendNote(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+const errOnce = faultError("the form is incomplete: load the page again")
+
+func sendNote(p *page, ctx context.Context, id run.ID, by string, form url.Values) (outcome, error) {
 	once := form.Get(onceField)
 	if once == "" || len(once) > maxOnce {
-		return "", faultError("the form of the note has no name, by which it would be one note however often it is sent: load the page again")
+		return outcome{}, errOnce
 	}
-	return "noted", p.runs.NoteOnce(ctx, id, once, run.Note{Text: strings.TrimSpace(form.Get(textField)), By: by})
+	return outcome{said: "noted"}, p.runs.NoteOnce(ctx, id, once, run.Note{Text: strings.TrimSpace(form.Get(textField)), By: by})
 }
 
-func cancelRun(p *page, ctx context.Context, id run.ID, _ string, _ url.Values) (string, error) {
-	return "canceled", p.runs.Cancel(ctx, id)
+func cancelRun(p *page, ctx context.Context, id run.ID, _ string, _ url.Values) (outcome, error) {
+	return outcome{said: "canceled"}, p.runs.Cancel(ctx, id)
 }
 
-// newOnce returns a name that makes a note one note, however often its form is sent.
+// newOnce returns a name by which a form does what it does once, however often it is sent.
 func newOnce() string { return rand.Text() }

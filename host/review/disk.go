@@ -1,26 +1,190 @@
 package review
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// Disk is the Record of a runs directory.
-type Disk struct{ dir string }
+// Disk is the Record of a runs directory, and of the repositories on this host.
+type Disk struct {
+	dir string
+
+	mu       sync.Mutex
+	branches map[run.ID]branch  // of the records that were read
+	landed   map[string]*landed // by the path of the repository
+}
+
+// branch is where a run keeps its commits.
+type branch struct{ repository, name string }
+
+// landed is what the branches of a repository hold while they stand as they did.
+type landed struct {
+	heads string
+	done  chan struct{} // closed when the others are set
+	found merge.Landed
+	err   error
+}
 
 // NewDisk returns the record of a runs directory.
-func NewDisk(runsDir string) Disk { return Disk{filepath.Join(runsDir, "workflows")} }
+func NewDisk(runsDir string) *Disk {
+	return &Disk{dir: filepath.Join(runsDir, "workflows"), branches: map[run.ID]branch{}, landed: map[string]*landed{}}
+}
 
-// Load returns an artifact by its reference, whose digest it has.
-func (d Disk) Load(id run.ID, ref run.Ref) ([]byte, error) {
+func (d *Disk) open(id run.ID) (*rundir.Dir, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
-	dir, err := rundir.At(filepath.Join(d.dir, string(id)))
+	return rundir.At(filepath.Join(d.dir, string(id)))
+}
+
+// Load returns an artifact by its reference, whose digest it has.
+func (d *Disk) Load(id run.ID, ref run.Ref) ([]byte, error) {
+	dir, err := d.open(id)
 	if err != nil {
 		return nil, err
 	}
 	return dir.Load(ref)
+}
+
+// Usage returns what the record says that a run has used.
+func (d *Disk) Usage(id run.ID) (u run.Usage) {
+	if dir, err := d.open(id); err == nil {
+		facts, _ := dir.Facts()
+		u = facts.Usage
+	}
+	return u
+}
+
+// gitPatience bounds the wait for git.
+const gitPatience = 10 * time.Second
+
+// Diff returns what the commits of a run change.
+func (d *Disk) Diff(ctx context.Context, f rundir.Facts) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
+	return git.Repo{Dir: f.Repository.Path}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(f.Repository.Base), string(f.Head), "--")
+}
+
+// Standing returns where the commits of a run are.
+func (d *Disk) Standing(ctx context.Context, f rundir.Facts) (merge.Standing, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
+	l, err := d.landedAt(ctx, f.Repository.Path)
+	if err != nil {
+		return merge.Standing{}, err
+	}
+	return l.Standing(ctx, f.RunID)
+}
+
+// mergedPatience bounds the look into the repositories of a list.
+const mergedPatience = 2 * time.Second
+
+// MarkMerged marks the completed runs whose commits a branch of the user's has, as far as repositories answer soon. A run
+// without a record here is not marked: its own branch, which may have any name, has the commits, too.
+func (d *Disk) MarkMerged(ctx context.Context, list []runs.Listed) {
+	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
+	defer cancel()
+	for i, l := range list {
+		if l.Status != run.Completed || l.Repository == "" {
+			continue
+		}
+		if found, err := d.landedAt(ctx, l.Repository); err == nil {
+			list[i].Merged = found.Runs[l.ID] && d.has(l.ID)
+		}
+	}
+}
+
+func (d *Disk) has(id run.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.branches[id]
+	return ok
+}
+
+// lookPatience bounds one look into a repository, which all who ask meanwhile wait for as long as they like.
+const lookPatience = time.Minute
+
+// landedAt looks into a repository, unless its branches are where they were.
+func (d *Disk) landedAt(ctx context.Context, repository string) (merge.Landed, error) {
+	heads, err := git.Repo{Dir: repository}.Run(ctx, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/")
+	if err != nil {
+		return merge.Landed{}, err
+	}
+	l, err := d.lookAt(repository, string(heads))
+	if err != nil {
+		return merge.Landed{}, err
+	}
+	select {
+	case <-l.done:
+		return l.found, l.err
+	case <-ctx.Done():
+		return merge.Landed{}, ctx.Err()
+	}
+}
+
+// lookAt returns the look into a repository whose branches stand so. It begins one if there is none.
+func (d *Disk) lookAt(repository, heads string) (*landed, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	own, err := d.readBranches(repository)
+	if err != nil {
+		return nil, err
+	}
+	if last := d.landed[repository]; last != nil && last.heads == heads {
+		return last, nil
+	}
+	l := &landed{heads: heads, done: make(chan struct{})}
+	d.landed[repository] = l
+	go func() {
+		defer close(l.done)
+		ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+		defer cancel()
+		if l.found, l.err = merge.FindLanded(ctx, repository, own); l.err != nil {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.landed[repository] == l {
+				delete(d.landed, repository) // the next who asks looks again
+			}
+		}
+	}()
+	return l, nil
+}
+
+// readBranches returns the branches of the runs of a repository. It reads the records that are new.
+func (d *Disk) readBranches(repository string) (names []string, err error) {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		id := run.ID(entry.Name())
+		b, known := d.branches[id]
+		if !known {
+			dir, err := d.open(id)
+			if err != nil {
+				continue
+			}
+			facts, err := dir.Facts()
+			if err != nil {
+				continue
+			}
+			b = branch{facts.Repository.Path, facts.Branch}
+			d.branches[id] = b
+		}
+		if b.repository == repository {
+			names = append(names, b.name)
+		}
+	}
+	return names, nil
 }

@@ -16,8 +16,11 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
+	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
 // engine is an engine in memory with one run. It folds events and checks messages as the workflow does.
@@ -39,6 +42,16 @@ type engine struct {
 	lost error // of a decision that the run has taken, and whose answer nobody got
 
 	newer int // other runs, which work and are listed before it
+
+	others []runs.Listed // in lists, beside it
+
+	// of the repository and the program
+	diff     string
+	standing merge.Standing
+	fails    error // of each command
+	hold     chan struct{}
+	called   []string // commands
+	sessions []session.Snapshot
 }
 
 const runID = run.ID("r1")
@@ -109,14 +122,17 @@ func (e *engine) List(_ context.Context, f runs.Filter) (list []runs.Listed, err
 		list = append(list, runs.Listed{ID: run.ID(fmt.Sprintf("newer-%d", i)), Status: run.Running, Started: time.Now()})
 	}
 	list = append(list, e.listed())
+	list = append(list, e.others...)
 	return list[:min(len(list), f.Max)], nil
 }
 
 func (e *engine) Waiting(context.Context, ...run.Status) (list []runs.Listed, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if l := e.listed(); l.Status.Waiting() {
-		list = append(list, l)
+	for _, l := range append(e.others, e.listed()) {
+		if l.Status.Waiting() {
+			list = append(list, l)
+		}
 	}
 	return list, nil
 }
@@ -214,6 +230,119 @@ func (e *engine) Load(_ run.ID, ref run.Ref) ([]byte, error) {
 	return b, nil
 }
 
+func (e *engine) Usage(run.ID) run.Usage {
+	return run.Usage{TotalTokens: 1200, Cost: run.Dollars(0.25)}
+}
+
+func (e *engine) Diff(context.Context, rundir.Facts) ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.diff == "" {
+		return nil, errors.New("no such repository")
+	}
+	return []byte(e.diff), nil
+}
+
+func (e *engine) Standing(context.Context, rundir.Facts) (merge.Standing, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.standing, nil
+}
+
+func (e *engine) MarkMerged(_ context.Context, list []runs.Listed) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range list {
+		list[i].Merged = e.standing.Branch != "" && list[i].Status == run.Completed
+	}
+}
+
+// commands are the commands of the program. They note that they were called.
+type commands struct{ *engine }
+
+func (c commands) call(format string, args ...any) error {
+	c.mu.Lock()
+	c.called = append(c.called, fmt.Sprintf(format, args...))
+	hold := c.hold
+	c.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fails
+}
+
+func (c commands) Merge(_ context.Context, id run.ID, into, by string) error {
+	if err := c.call("merge %s into %s by %s", id, into, by); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.standing.Branch, c.standing.At = into, time.Now()
+	return nil
+}
+
+func (c commands) Retry(_ context.Context, id run.ID, onto string) (run.ID, error) {
+	return "r2", c.call("retry %s onto %s", id, onto)
+}
+
+func (c commands) Start(_ context.Context, n review.NewRun) (run.ID, error) {
+	return "r3", c.call("start %q in %s with %s", n.Goal, n.Repository, n.Provider)
+}
+
+// asking are sessions in memory.
+type asking struct{ *engine }
+
+func (a asking) List(context.Context, bool, int) (list []sessions.Listed, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.sessions {
+		list = append(list, sessions.Listed{ID: s.Input.ID, State: s.State, Title: s.Input.Title, Provider: s.Input.Provider, Repository: s.Input.Repository.Path, Started: s.Since})
+	}
+	return list, nil
+}
+
+func (a asking) Find(_ context.Context, name string) (session.ID, error) {
+	if _, err := a.State(context.Background(), session.ID(name)); err != nil {
+		return "", &sessions.NotFoundError{Name: name}
+	}
+	return session.ID(name), nil
+}
+
+func (a asking) State(_ context.Context, id session.ID) (session.Snapshot, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.sessions {
+		if s.Input.ID == id {
+			return s, nil
+		}
+	}
+	return session.Snapshot{}, errors.New("no such session")
+}
+
+// Send takes a decision as the workflow does, and any answer.
+func (a asking) Send(_ context.Context, id session.ID, name, _ string, message, _ any) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.sessions {
+		s := &a.sessions[i]
+		d, decides := message.(run.Decision)
+		if s.Input.ID != id {
+			continue
+		}
+		if decides {
+			if err := s.CheckDecision(d); err != nil {
+				return &sessions.RefusedError{Reason: err.Error()}
+			}
+			s.Asks[0].Decided, s.State = &d, session.Working
+		}
+		a.took = append(a.took, fmt.Sprintf("%s %s: %+v", id, name, message))
+		return nil
+	}
+	return errors.New("no such session")
+}
+
 // Changes tells of messages that the run has taken. It counts its callers.
 func (e *engine) Changes(ctx context.Context, _ run.ID) <-chan struct{} {
 	changed := make(chan struct{}, 1)
@@ -266,6 +395,7 @@ func serve(t *testing.T, c review.Config, e *engine) *served {
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"
 	}
+	c.Commands, c.Sessions = commands{e}, asking{e}
 	s, err := review.Start(c, e, e)
 	if err != nil {
 		t.Fatal(err)
@@ -354,8 +484,19 @@ func (v *visitor) redeem(link string) reply {
 // enter returns a visitor who is logged in.
 func (s *served) enter(name string) *visitor {
 	s.t.Helper()
+	return s.enterBy(s.server.Place().Login(name, "/", time.Now()))
+}
+
+// enterOwner returns the owner of the engine, logged in.
+func (s *served) enterOwner() *visitor {
+	s.t.Helper()
+	return s.enterBy(s.server.Place().LoginOwner("kim", "/", time.Now()))
+}
+
+func (s *served) enterBy(link string) *visitor {
+	s.t.Helper()
 	v := s.visitor()
-	if r := v.redeem(s.server.Place().Login(name, "/", time.Now())); r.code != http.StatusNoContent {
+	if r := v.redeem(link); r.code != http.StatusNoContent {
 		s.t.Fatalf("login: %d %s", r.code, r.body)
 	}
 	return v

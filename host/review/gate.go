@@ -22,6 +22,7 @@ type gateView struct {
 	Stat    string
 	Facts   []review.Fact
 	Next    run.Outlook
+	Then    string // what Apply does
 	Part    bool   // some of the files can be accepted
 	Missing string // why not all of it is shown
 	Whole   string // path of the whole patch, where not all of it is shown
@@ -87,21 +88,38 @@ func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, want
 		p.addTool(v, id, a)
 		return v
 	}
-	v.Stat = statWords(a.Stat)
+	v.Stat, v.Then = statWords(a.Stat), thenWords(a.Next.Approve)
 	patch, err := p.record.Load(id, a.Patch)
 	if err != nil {
-		v.Missing = "The whole patch is not at hand here: this is its head. See the rest with `starter diff` where the run's directory is."
+		v.Missing = "Only the beginning of this patch is on this host. See all of it with `starter diff` on the worker's host."
 		patch = []byte(a.Excerpt)
 	}
+	files := v.readFiles(id, patch)
+	v.Part = a.Next.Part != "" && len(files) > 1
+	v.Changes = p.changesOf(id, a, events, files)
+	return v
+}
+
+// thenWords says what Apply does, from what the run says of it.
+func thenWords(next string) string {
+	switch rest := strings.TrimPrefix(next, "the patch is applied, and "); {
+	case strings.HasPrefix(rest, "the checks run"):
+		return "puts the patch on the branch, then runs the checks" + strings.TrimPrefix(rest, "the checks run")
+	case rest != next && rest != "":
+		return "puts the patch on the branch, then " + rest
+	}
+	return next
+}
+
+// readFiles adds the files of a patch, and returns them.
+func (v *gateView) readFiles(id run.ID, patch []byte) []hunks.File {
 	files, err := hunks.Read(patch)
 	if err != nil {
 		v.Missing = "This patch cannot be shown file by file."
 		v.Whole = RunPath(id) + "/patch?" + url.Values{attemptField: {v.ID}}.Encode()
 	}
 	v.addFiles(id, files)
-	v.Part = a.Next.Part != "" && len(files) > 1
-	v.Changes = p.changesOf(id, a, events, files)
-	return v
+	return files
 }
 
 // addFiles adds the files of the patch. It says what there is no room for.
@@ -115,7 +133,7 @@ func (v *gateView) addFiles(id run.ID, files []hunks.File) {
 		}
 	}
 	if out := leftOut(len(files)-len(v.Files), lines, cut); out != "" {
-		v.Missing = strings.TrimSpace(v.Missing + " This patch is too long for a page: " + out + " left out here. What you decide is about all of it.")
+		v.Missing = strings.TrimSpace(v.Missing + " This patch is too long for a page: " + out + " left out here. Your decision covers all of it.")
 		v.Whole = RunPath(id) + "/patch?" + url.Values{attemptField: {v.ID}}.Encode()
 	}
 }
@@ -153,7 +171,7 @@ func (p *page) addTool(v *gateView, id run.ID, a run.PendingApproval) {
 	if whole, err := p.record.Load(id, a.Permission.Input); err == nil {
 		input = whole
 	} else if strings.HasSuffix(a.Permission.Excerpt, "…") {
-		v.Missing = "Not all of the input is at hand here: this is its head."
+		v.Missing = "Only the beginning of the input is on this host."
 	}
 	call := toolcall.Read(a.Permission.Tool, input)
 	v.Input = safeText(cmp.Or(call.Command, call.Target))
@@ -179,7 +197,7 @@ func (p *page) changesOf(id run.ID, a run.PendingApproval, events []run.Event, f
 	}
 	switch {
 	case err != nil:
-		v.Unknown = "The refused patch cannot be compared with this one."
+		v.Unknown = "This patch cannot be compared with the one you sent back."
 	case len(changed) == 0:
 		v.None = true
 	default:
@@ -204,33 +222,49 @@ func lastRejection(events []run.Event) (no run.ApprovalRejected) {
 	return no
 }
 
-// loadPending returns the bytes of the pending patch that a request asks for. Without one it answers the request.
-func (p *page) loadPending(w http.ResponseWriter, r request, id run.ID) (patch []byte, ok bool) {
-	pending, err := p.runs.Pending(r.Context(), id)
+// loadShown returns the bytes of the pending patch that a request asks for, or what a run that is over has changed. Where
+// there is neither it answers the request.
+func (p *page) loadShown(w http.ResponseWriter, r request, id run.ID) (patch []byte, ok bool) {
+	patch, err := p.findShown(r, id)
 	if err != nil {
 		showError(w, r, codeOf(err), err.Error())
-		return nil, false
 	}
-	if pending.Approval == nil || pending.Approval.Permission != nil {
-		showError(w, r, http.StatusNotFound, "No patch waits now.")
-		return nil, false
-	}
-	want := askedOf(r).attempt
-	a, _ := chooseAttempt(*pending.Approval, want)
-	if want != "" && a.ApprovalID != want {
-		showError(w, r, http.StatusNotFound, "That patch does not wait any more: another does.")
-		return nil, false
-	}
-	if patch, err = p.record.Load(id, a.Patch); err != nil {
-		showError(w, r, http.StatusNotFound, "The patch is not at hand here.")
-		return nil, false
-	}
-	return patch, true
+	return patch, err == nil
 }
 
-// servePatch answers with the exact bytes of a pending patch, as a text that a browser does not run.
+func (p *page) findShown(r request, id run.ID) ([]byte, error) {
+	pending, err := p.runs.Pending(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	want := askedOf(r).attempt
+	if pending.Approval == nil && pending.Status.Terminal() && want == "" {
+		facts, err := p.runs.Facts(r.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		if patch, err := p.record.Diff(r.Context(), facts); err == nil {
+			return patch, nil
+		}
+		return nil, missingError("The diff is not on this host.")
+	}
+	if pending.Approval == nil || pending.Approval.Permission != nil {
+		return nil, missingError("No patch is waiting now.")
+	}
+	a, _ := chooseAttempt(*pending.Approval, want)
+	if want != "" && a.ApprovalID != want {
+		return nil, missingError("That patch is no longer waiting: another one is.")
+	}
+	patch, err := p.record.Load(id, a.Patch)
+	if err != nil {
+		return nil, missingError("The patch is not on this host.")
+	}
+	return patch, nil
+}
+
+// servePatch answers with the exact bytes of the patch that is shown, as a text that a browser does not run.
 func (p *page) servePatch(w http.ResponseWriter, r request, id run.ID) {
-	patch, ok := p.loadPending(w, r, id)
+	patch, ok := p.loadShown(w, r, id)
 	if !ok {
 		return
 	}
@@ -247,7 +281,7 @@ type oneFile struct {
 }
 
 func (p *page) showFile(w http.ResponseWriter, r request, id run.ID) {
-	patch, ok := p.loadPending(w, r, id)
+	patch, ok := p.loadShown(w, r, id)
 	if !ok {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -17,6 +18,7 @@ import (
 // nothing to wait for.
 type live struct {
 	runs     Runs
+	sessions Sessions      // nil: none are followed
 	free     chan struct{} // a place for each stream that may be open
 	patience time.Duration // with a browser that reads nothing
 
@@ -43,8 +45,8 @@ const (
 	writePatience = 10 * time.Second
 )
 
-func newLive(engine Runs) *live {
-	return &live{runs: engine, free: make(chan struct{}, maxStreams), patience: writePatience, topics: map[run.ID]*topic{}}
+func newLive(engine Runs, s Sessions) *live {
+	return &live{runs: engine, sessions: s, free: make(chan struct{}, maxStreams), patience: writePatience, topics: map[run.ID]*topic{}}
 }
 
 // watch returns a channel that holds a value when the topic has changed since the last one was taken. stop ends it.
@@ -87,6 +89,16 @@ func (l *live) follow(ctx context.Context, id run.ID, t *topic) {
 	}
 }
 
+// wake tells the streams of a run of a change that the engine does not know.
+func (l *live) wake(id run.ID) {
+	l.mu.Lock()
+	t := l.topics[id]
+	l.mu.Unlock()
+	if t != nil {
+		l.tell(t)
+	}
+}
+
 func (l *live) tell(t *topic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +116,7 @@ func (l *live) listChanges(ctx context.Context) <-chan struct{} {
 	go func() {
 		for last := ""; ctx.Err() == nil; {
 			if open, err := l.runs.List(ctx, runs.Filter{Open: true, Max: maxListed}); err == nil {
-				if now := fmt.Sprint(open); now != last {
+				if now := fmt.Sprint(open, l.listSessions(ctx)); now != last {
 					last = now
 					select {
 					case changed <- struct{}{}:
@@ -119,6 +131,14 @@ func (l *live) listChanges(ctx context.Context) <-chan struct{} {
 		}
 	}()
 	return changed
+}
+
+// listSessions returns the open sessions, as far as the engine tells.
+func (l *live) listSessions(ctx context.Context) (open []sessions.Listed) {
+	if l.sessions != nil {
+		open, _ = l.sessions.List(ctx, false, maxSessions)
+	}
+	return open
 }
 
 // stream sends an event at once, so that a page that was made before it misses no change, and with each change of the

@@ -6,25 +6,43 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // page answers requests whose caller is known.
 type page struct {
-	runs   Runs
-	record Record
-	now    func() time.Time
-	live   *live
+	runs     Runs
+	record   Record
+	sessions Sessions // nil: none are shown
+	commands Commands // nil: none are offered
+	now      func() time.Time
+	live     *live
+	works    *works
+
+	looking sync.Mutex
+	looked  time.Time // at what waits
+	waits   []row
+}
+
+func newPage(c Config, engine Runs, record Record) *page {
+	return &page{
+		runs: engine, record: record, sessions: c.Sessions, commands: c.Commands, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks(),
+	}
 }
 
 // shell is what every page has around its content.
 type shell struct {
 	Title  string
+	Waits  int // runs and sessions that wait
+	Walk   walk
 	Caller caller
 	Said   string // what the last form has done
+	Of     string // path of the page whose form that was; empty: of this one
 	Wrong  string // why the last form has done nothing
 	Live   string // path of the stream of changes; empty: the page does not change
 }
@@ -33,6 +51,15 @@ type shell struct {
 type request struct {
 	*http.Request
 	caller
+}
+
+// shell returns the shell of the page that a request is for.
+func (r request) shell(title string) shell {
+	s := shell{Title: title, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")]}
+	if of := r.URL.Query().Get("of"); s.Said != "" && (strings.HasPrefix(of, runsPath) || strings.HasPrefix(of, sessionsPath)) {
+		s.Of = of
+	}
+	return s
 }
 
 func (p *page) serveRequest(w http.ResponseWriter, r *http.Request, c caller) {
@@ -44,6 +71,10 @@ func (p *page) serveRequest(w http.ResponseWriter, r *http.Request, c caller) {
 		p.showQueue(w, req)
 	case r.URL.Path == "/live" && r.Method == http.MethodGet:
 		p.live.stream(w, r, "")
+	case r.URL.Path == startPath:
+		p.serveStart(w, req)
+	case parts[0] == "sessions" && len(parts) > 1 && len(parts) < 4 && p.sessions != nil:
+		p.serveSession(w, req, parts[1], last)
 	case parts[0] != "runs" || len(parts) < 2 || len(parts) > 3:
 		showError(w, req, http.StatusNotFound, "There is no such page.")
 	default:
@@ -83,13 +114,18 @@ func (p *page) serveRun(w http.ResponseWriter, r request, name, last string) {
 func codeOf(err error) int {
 	_, missing := errors.AsType[*runs.NotFoundError](err)
 	_, refused := errors.AsType[*runs.RefusedError](err)
+	_, refusedBySession := errors.AsType[*sessions.RefusedError](err)
 	_, fault := errors.AsType[faultError](err)
+	_, asks := errors.AsType[askError](err)
+	_, gone := errors.AsType[missingError](err)
+	_, noSession := errors.AsType[*sessions.NotFoundError](err)
+	_, command := errors.AsType[*commandError](err)
 	switch {
-	case fault:
+	case fault, asks:
 		return http.StatusBadRequest
-	case missing:
+	case missing, gone, noSession:
 		return http.StatusNotFound
-	case refused, errors.Is(err, runs.ErrOver), errors.Is(err, runs.ErrPaused):
+	case refused, refusedBySession, command, errors.Is(err, runs.ErrOver), errors.Is(err, runs.ErrPaused):
 		return http.StatusConflict
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable
@@ -97,11 +133,18 @@ func codeOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Settled words of forms, by the word in the address that follows a form.
+// saidWords say what a form has done, by the word in the address that follows it.
 var saidWords = map[string]string{
-	"approved": "Approved.", "rejected": "Sent back.", "ended": "Refused; the run ends.", "part": "Accepted: the marked files come as a patch of their own.", "allowed": "Allowed.",
-	"answered": "Answered.", "noted": "Noted for the next prompt.", "canceled": "The run is asked to end.",
+	"approved": "Approved.", "rejected": "Sent back.", "ended": "Refused: the run ends.",
+	"part":    "Accepted: the marked files come back as a patch of their own.",
+	"allowed": "Allowed.", "refused": "Refused.", "answered": "Answered.", "noted": "Noted for the next prompt.", "canceled": "The run is ending.", "started": "Started.",
 }
 
+const (
+	runsPath     = "/runs/"
+	sessionsPath = "/sessions/"
+	startPath    = "/start"
+)
+
 // RunPath returns the path of a run's page.
-func RunPath(id run.ID) string { return "/runs/" + url.PathEscape(string(id)) }
+func RunPath(id run.ID) string { return runsPath + url.PathEscape(string(id)) }

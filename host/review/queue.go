@@ -2,19 +2,32 @@ package review
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// queueView is the page of all runs.
+// queueView is the page of all runs and of the sessions that ask.
 type queueView struct {
 	shell
-	Groups []group
+	Repositories []choice // to filter by; fewer than two: none are shown
+	Groups       []group
+	Start        bool // runs can be started here
+}
+
+// choice is a link of several, of which one is shown.
+type choice struct {
+	Label, Path string
+	Shown       bool
 }
 
 // group is a part of the queue.
@@ -24,15 +37,19 @@ type group struct {
 	Rows  []row
 }
 
-// row is a run in the queue.
+// row is a run or a session in the queue.
 type row struct {
 	Name, Path       string
 	Repository, Goal string
-	Wants            string // what a person is wanted for: approve, allow, answer
+	Wants            string // what it does, or what a person is wanted for: approve, allow, answer
+	Mark             string // the class of the word: wants, good, bad or none
 	About            string // the patch, the tool or the question
-	Stat             string
-	Status           string
+	Stat, Cost       string
 	Age              string
+
+	root  string // the path of the repository
+	since time.Time
+	of    runs.Listed
 }
 
 // The bounds of the queue.
@@ -43,38 +60,68 @@ const (
 	askedAtOne = 6 // at once
 )
 
+const repoField = "repo" // in an address: the path of the repository that is shown alone
+
 func (p *page) showQueue(w http.ResponseWriter, r request) {
-	view, err := p.queueOf(r.Context())
+	view, err := p.queueOf(r.Context(), r.URL.Query().Get(repoField))
 	if err != nil {
 		showError(w, r, codeOf(err), err.Error())
 		return
 	}
-	view.shell = shell{Title: "Runs", Caller: r.caller, Live: "/live"}
+	view.shell = r.shell("Runs")
+	view.Live, view.Start = "/live", p.commands != nil && r.Owner
+	view.Waits = len(view.Groups[0].Rows)
 	renderPage(w, http.StatusOK, "queue", view)
 }
 
-func (p *page) queueOf(ctx context.Context) (queueView, error) {
+// queueOf returns the queue, of one repository if it is named.
+func (p *page) queueOf(ctx context.Context, only string) (queueView, error) {
 	listed, err := runs.ListWithWaits(ctx, p.runs, runs.Filter{Max: maxListed})
 	if err != nil {
 		return queueView{}, err
 	}
-	var waiting, working, done []runs.Listed
+	waits := p.waitsIn(ctx, listed)
+	var rest []runs.Listed
+	roots := map[string]bool{}
 	for _, l := range listed {
-		switch {
-		case l.Status.Waiting():
-			waiting = append(waiting, l)
-		case l.Status.Terminal():
-			done = append(done, l)
-		default:
-			working = append(working, l)
+		roots[l.Repository] = true
+		if l.Turn() != runs.NeedsPerson && (only == "" || l.Repository == only) {
+			rest = append(rest, l)
 		}
 	}
-	needs := p.askAll(ctx, waiting)
-	return queueView{Groups: []group{
-		{Title: "Needs you", None: "Nothing waits for you.", Rows: needs},
-		{Title: "Working", Rows: p.queueRows(working)},
-		{Title: "Done", Rows: p.queueRows(done[:min(len(done), maxDone)])},
+	slices.SortStableFunc(rest, func(a, b runs.Listed) int { return runs.CompareTurns(a, a.Started, b, b.Started) })
+	over := slices.IndexFunc(rest, func(l runs.Listed) bool { return l.Turn() == runs.Over })
+	if over < 0 {
+		over = len(rest)
+	}
+	rest = rest[:min(len(rest), over+maxDone)]
+	p.record.MarkMerged(ctx, rest[over:])
+	for _, w := range waits {
+		roots[w.root] = true
+	}
+	if only != "" {
+		waits = slices.DeleteFunc(waits, func(r row) bool { return r.root != only })
+	}
+	return queueView{Repositories: repositoriesOf(roots, only), Groups: []group{
+		{Title: "Needs you", None: "Nothing waits for you.", Rows: waits},
+		{Title: "Working", Rows: p.queueRows(rest[:over])},
+		{Title: "Done", Rows: p.queueRows(rest[over:])},
 	}}, nil
+}
+
+// repositoriesOf returns the links to the queues of single repositories.
+func repositoriesOf(roots map[string]bool, only string) []choice {
+	list := []choice{{"All", "/", only == ""}}
+	for root := range roots {
+		if root != "" {
+			list = append(list, choice{display.Line(filepath.Base(root)), "/?" + url.Values{repoField: {root}}.Encode(), root == only})
+		}
+	}
+	if len(list) < 3 && only == "" {
+		return nil
+	}
+	slices.SortFunc(list[1:], func(a, b choice) int { return strings.Compare(a.Label+a.Path, b.Label+b.Path) })
+	return list
 }
 
 func (p *page) queueRows(list []runs.Listed) (rows []row) {
@@ -90,36 +137,122 @@ func (p *page) rowOf(l runs.Listed) row {
 		since = *l.Ended
 	}
 	return row{
-		Name: nameOf(l), Path: RunPath(l.ID), Repository: display.Line(filepath.Base(l.Repository)), Goal: display.Line(l.Goal),
-		Status: statusWords(l), Age: age(p.now().Sub(since)),
+		Name: nameOf(l), Path: RunPath(l.ID), Repository: display.Line(filepath.Base(l.Repository)), Goal: display.Line(l.Goal), Cost: costWords(p.record.Usage(l.ID)),
+		Wants: l.Word(false), Mark: markOf(l), Age: age(p.now().Sub(since)), root: l.Repository, since: since, of: l,
 	}
+}
+
+// markOf returns the class that colours the state of a run.
+func markOf(l runs.Listed) string {
+	switch {
+	case l.Turn() == runs.NeedsPerson:
+		return "wants"
+	case l.Status == run.Failed, l.Outcome != "":
+		return "bad"
+	case l.Merged:
+		return "good"
+	}
+	return ""
+}
+
+// waitsIn returns the rows of the runs that wait for a person, and of the sessions that ask, the longest wait first.
+func (p *page) waitsIn(ctx context.Context, listed []runs.Listed) []row {
+	waiting := slices.DeleteFunc(slices.Clone(listed), func(l runs.Listed) bool { return l.Turn() != runs.NeedsPerson })
+	rows := slices.Concat(p.askAll(ctx, waiting), p.askingSessions(ctx))
+	slices.SortStableFunc(rows, func(a, b row) int { return a.since.Compare(b.since) })
+	return rows
 }
 
 // askAll asks the waiting runs what they wait for. A run that does not answer is shown by its goal.
 func (p *page) askAll(ctx context.Context, waiting []runs.Listed) []row {
 	rows := p.queueRows(waiting)
+	eachOf(len(rows[:min(len(rows), maxAsked)]), func(i int) {
+		r := &rows[i]
+		if pending, err := p.runs.Pending(ctx, r.of.ID); err == nil {
+			r.addPending(pending)
+		}
+		if state, err := p.runs.State(ctx, r.of.ID); err == nil {
+			r.since, r.Age = state.UpdatedAt, age(p.now().Sub(state.UpdatedAt))
+		}
+	})
+	return rows
+}
+
+// eachOf calls ask with the numbers below n, a few at once.
+func eachOf(n int, ask func(i int)) {
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, askedAtOne)
-	for i, l := range waiting[:min(len(waiting), maxAsked)] {
+	for i := range n {
 		wg.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			if pending, err := p.runs.Pending(ctx, l.ID); err == nil {
-				rows[i].addPending(pending)
-			}
+			ask(i)
 		})
 	}
 	wg.Wait()
-	return rows
 }
 
 func (r *row) addPending(p run.Pending) {
 	switch a, q := p.Approval, p.Question; {
 	case a != nil && a.Permission != nil:
-		r.Wants, r.About = "allow", display.Line(a.Summary)
+		r.Wants, r.About = r.of.Word(true), display.Line(a.Summary)
 	case a != nil:
-		r.Wants, r.About, r.Stat = "approve", display.Line(a.Summary), statWords(a.Stat)
+		r.About, r.Stat = display.Line(a.Summary), statWords(a.Stat)
 	case q != nil:
-		r.Wants, r.About = "answer", display.Line(display.FirstLine(q.Question.Question))
+		r.About = display.Line(display.FirstLine(q.Question.Question))
 	}
+}
+
+// walk are the links from one thing that waits to its neighbours.
+type walk struct {
+	Place          string // such as 2 of 5; empty: this page is of nothing that waits
+	Previous, Next string // paths; empty: there is none
+}
+
+// waitsNow returns what waits. Pages that are loaded at once share one look.
+func (p *page) waitsNow(ctx context.Context) []row {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	if p.now().Sub(p.looked) < waitsFresh {
+		return p.waits
+	}
+	if waiting, err := p.runs.Waiting(ctx); err == nil {
+		p.waits, p.looked = p.waitsIn(ctx, waiting), p.now()
+	}
+	return p.waits
+}
+
+// waitsFresh is how long a look at what waits holds.
+const waitsFresh = 2 * time.Second
+
+// walkFrom returns the neighbours of the page at a path, and the number of what waits.
+func (p *page) walkFrom(ctx context.Context, path string) (w walk, waits int) {
+	rows := p.waitsNow(ctx)
+	at := slices.IndexFunc(rows, func(r row) bool { return r.Path == path })
+	if at >= 0 {
+		w.Place = fmt.Sprintf("%d of %d", at+1, len(rows))
+	}
+	if at > 0 {
+		w.Previous = rows[at-1].Path
+	}
+	if at+1 < len(rows) {
+		w.Next = rows[at+1].Path
+	}
+	return w, len(rows)
+}
+
+// nextAfter returns the path of what waits next once a decision at a path is made: what is behind it in the order of the
+// queue, or else the first. It is empty where nothing else waits.
+func (p *page) nextAfter(ctx context.Context, path string) string {
+	rows := p.waitsNow(ctx)
+	p.looking.Lock()
+	p.looked = time.Time{}
+	p.looking.Unlock()
+	at := slices.IndexFunc(rows, func(r row) bool { return r.Path == path })
+	for i := range rows {
+		if r := rows[(at+1+i)%len(rows)]; r.Path != path {
+			return r.Path
+		}
+	}
+	return ""
 }

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 //go:embed web
@@ -34,7 +36,7 @@ var assets, assetPaths = readAssets()
 
 func readAssets() (byPath map[string]asset, byName map[string]string) {
 	byPath, byName = map[string]asset{}, map[string]string{}
-	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "login.js": "text/javascript; charset=utf-8"} {
+	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "login.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		content, err := web.ReadFile(path.Join("web", name))
 		if err != nil {
 			panic(err) // it is embedded
@@ -82,7 +84,7 @@ func showLoss(w http.ResponseWriter, r request, code int, text, words string) {
 	renderPage(w, code, "error", struct {
 		shell
 		Text, Words string
-	}{shell{Title: "Not shown", Caller: r.caller}, text, safeText(words)})
+	}{shell{Title: "Not shown", Caller: r.caller}, display.Line(text), safeText(words)})
 }
 
 // namedArgs returns named values for a template that another calls.

@@ -27,6 +27,8 @@ type runView struct {
 	Repository string
 	Goal       string
 	Status     string
+	Mark       string // the class of the status
+	Cost       string
 	Waiting    bool
 	Over       bool
 	Since      string
@@ -44,11 +46,13 @@ type runView struct {
 	ChecksOf   string
 	Baseline   string
 	Events     []eventView
-	Take       string // commands that take the result; empty: there is none
-	Draft      string // words of a form that was refused
-	NoteDraft  string // of the note's
-	Words      string // of a form that was refused, where the page has no field for them
-	Once       string // names the note of this form: sent twice it is one note
+	Result     *resultView // of a run that is over
+	Diff       *gateView   // what it has changed
+	Ask        string      // asks what to do with comments beside a yes
+	Draft      string      // words of a form that was refused
+	NoteDraft  string      // of the note's
+	Words      string      // of a form that was refused, where the page has no field for them
+	Once       string      // names the note of this form: sent twice it is one note
 }
 
 type questionView struct {
@@ -99,7 +103,10 @@ func (p *page) lookAt(ctx context.Context, id run.ID) (s seen, err error) {
 }
 
 // problem is why a form that was sent has done nothing, and the words that it held: of the note, or of any other form.
-type problem struct{ why, draft, note string }
+type problem struct {
+	why, draft, note string
+	ask              int // comments beside a yes, of which the person is asked
+}
 
 // showRun answers with the page of a run, and with the problem of a form.
 func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong problem) {
@@ -108,8 +115,13 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 		showLoss(w, r, codeOf(err), err.Error(), wrong.draft+wrong.note)
 		return
 	}
-	v := p.viewOf(s, askedOf(r))
-	v.shell = shell{Title: v.Name, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")], Wrong: wrong.why, Live: v.Path + "/live"}
+	v := p.viewOf(r.Context(), s, askedOf(r))
+	v.shell = r.shell(v.Name)
+	v.Wrong, v.Live = wrong.why, v.Path+"/live"
+	v.Walk, v.Waits = p.walkFrom(r.Context(), v.Path)
+	if wrong.ask > 0 {
+		v.Ask = askWords(wrong.ask)
+	}
 	v.Draft, v.NoteDraft = wrong.draft, wrong.note
 	switch {
 	case v.Over:
@@ -118,16 +130,16 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 		v.Words = safeText(wrong.draft)
 	}
 	code := http.StatusOK
-	if wrong.why != "" {
+	if wrong.why != "" || wrong.ask > 0 {
 		code = http.StatusConflict
 	}
-	if v.Over {
+	if v.Over && !v.Result.Merging {
 		v.Live = ""
 	}
 	renderPage(w, code, "run", v)
 }
 
-func (p *page) viewOf(s seen, want asked) runView {
+func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 	f := s.facts
 	listed := s.execution.Listed
 	listed.Status = s.state.Status
@@ -137,13 +149,13 @@ func (p *page) viewOf(s seen, want asked) runView {
 	v := runView{
 		ID: f.RunID, Name: nameOf(listed), Path: RunPath(f.RunID), Repository: display.Line(filepath.Base(f.Repository.Path)),
 		Goal: safeText(f.Goal), Status: statusWords(listed), Waiting: s.state.Status.Waiting(), Over: s.state.Status.Terminal(),
-		Since: age(p.now().Sub(s.state.UpdatedAt)), Once: newOnce(),
+		Since: age(p.now().Sub(s.state.UpdatedAt)), Once: newOnce(), Mark: markOf(listed), Cost: costWords(f.Usage),
 	}
 	if s.pending.Deadline != nil {
 		v.Deadline = s.pending.Deadline.Local().Format(time.DateTime)
 	}
 	if l := s.pending.Limited; l != nil {
-		v.Limited = fmt.Sprintf("%s refuses more until %s; the run goes on by itself then.", display.Line(l.Provider), l.Until.Local().Format(time.DateTime))
+		v.Limited = fmt.Sprintf("%s accepts no more requests until %s; the run then continues by itself.", display.Line(l.Provider), l.Until.Local().Format(time.DateTime))
 	}
 	for _, r := range s.pending.RefusedSignals {
 		v.Refused = append(v.Refused, display.Line(fmt.Sprintf("Refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason)))
@@ -152,8 +164,11 @@ func (p *page) viewOf(s seen, want asked) runView {
 	if f.Baseline != nil {
 		v.Baseline = display.Line(f.Baseline.Summary())
 	}
-	if s.state.Status == run.Completed && f.Commits > 0 {
-		v.Take = "git merge " + string(f.Head)
+	if v.Over {
+		v.Result, v.Diff = p.resultOf(ctx, s), p.diffOf(ctx, s)
+		if v.Result.Merged != "" {
+			v.Mark = "good"
+		}
 	}
 	v.addActivities(s.execution, p.now())
 	v.addFacts(f, s.state)
@@ -169,7 +184,7 @@ func (p *page) viewOf(s seen, want asked) runView {
 
 func (v *runView) addActivities(e runs.Execution, now time.Time) {
 	if e.Canceling {
-		v.Doing = append(v.Doing, "ends")
+		v.Doing = append(v.Doing, "ending")
 	}
 	for _, a := range e.Activities {
 		v.Doing = append(v.Doing, display.Line(display.FirstLine(cmp.Or(a.Beat.Doing, a.Step())))+" · "+age(now.Sub(a.Since)))
@@ -279,8 +294,8 @@ func (p *page) loadText(id run.ID, ref run.Ref) string {
 
 // questionTitles say what kind of question waits.
 var questionTitles = map[run.QuestionKind]string{
-	run.AgentQuestion: "A question", run.ErrorQuestion: "A step failed", run.CheckQuestion: "A check could not judge",
-	run.BudgetQuestion: "A budget is used up", run.BaselineQuestion: "The checks cannot run on the base commit", run.RecordQuestion: "The record knows more than the run",
+	run.AgentQuestion: "A question", run.ErrorQuestion: "A step failed", run.CheckQuestion: "A check could not run",
+	run.BudgetQuestion: "A budget is used up", run.BaselineQuestion: "The checks cannot run on the base commit", run.RecordQuestion: "The record has more events than the run",
 }
 
 func questionOf(q run.PendingQuestion) *questionView {

@@ -18,8 +18,11 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
+	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
 // Runs is the part of runs.Client that the page needs.
@@ -41,11 +44,42 @@ type Runs interface {
 	Cancel(context.Context, run.ID) error
 }
 
-// Record reads what a run has on the disk of this host.
+// Record reads what a run has on the disk of this host: its record and its repository. On another host both are missing.
 type Record interface {
-	// Load returns the artifact of a reference. On another host it fails: the file is missing there.
+	// Load returns the artifact of a reference.
 	Load(run.ID, run.Ref) ([]byte, error)
+	// Usage returns what a run has used; zero: not known.
+	Usage(run.ID) run.Usage
+	// Diff returns what the commits of a run change.
+	Diff(context.Context, rundir.Facts) ([]byte, error)
+	// Standing returns where the commits of a run are.
+	Standing(context.Context, rundir.Facts) (merge.Standing, error)
+	// MarkMerged sets Merged of the completed runs whose commits a branch of the user's has.
+	MarkMerged(context.Context, []runs.Listed)
 }
+
+// Sessions is the part of sessions.Client that the page needs.
+type Sessions interface {
+	List(ctx context.Context, all bool, most int) ([]sessions.Listed, error)
+	Find(ctx context.Context, name string) (session.ID, error)
+	State(context.Context, session.ID) (session.Snapshot, error)
+	Send(ctx context.Context, id session.ID, name, updateID string, message, out any) error
+}
+
+// Commands are the commands of the program that the page offers as buttons. Each makes all checks that it makes at a
+// terminal.
+type Commands interface {
+	// Merge brings the commits of a run to a branch. The error matches *merge.ConflictError if both have changed the same
+	// lines.
+	Merge(ctx context.Context, id run.ID, into, by string) error
+	// Retry starts a run in place of one that is over: at its last commit, or at the branch onto.
+	Retry(ctx context.Context, id run.ID, onto string) (run.ID, error)
+	// Start starts a run by the settings.
+	Start(context.Context, NewRun) (run.ID, error)
+}
+
+// NewRun is a run to start. An empty provider is that of the settings.
+type NewRun struct{ Repository, Goal, Provider string }
 
 // Off is the Address of a page that is not served.
 const Off = "off"
@@ -66,6 +100,9 @@ type Config struct {
 	Proxy *Proxy
 	// WebUI leads to the Web UI of the engine; nil: the page serves none.
 	WebUI http.RoundTripper
+	// Sessions and Commands are shown and offered; nil: none are.
+	Sessions Sessions
+	Commands Commands
 }
 
 // Check returns an error for a configuration with a fault.
@@ -85,11 +122,11 @@ func (c Config) Check() error {
 	}
 	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil {
-		return fmt.Errorf("%q is no address: want host:port, such as %s, or off", c.Address, DefaultAddress)
+		return fmt.Errorf("%q is not an address: want host:port, such as %s, or off", c.Address, DefaultAddress)
 	}
 	ip := net.ParseIP(host)
 	if host != "localhost" && ip == nil {
-		return fmt.Errorf("%q is no address: want the number of an interface, such as 127.0.0.1 or 0.0.0.0", host)
+		return fmt.Errorf("%q is not an address: want the number of an interface, such as 127.0.0.1 or 0.0.0.0", host)
 	}
 	if ip != nil && !ip.IsLoopback() && c.Cert == "" && (c.Proxy == nil || c.Proxy.User != unknownUser) {
 		return fmt.Errorf("%s can be reached from other machines: give a certificate, or a proxy on another machine, or listen at the loopback interface", c.Address)
@@ -107,7 +144,7 @@ func (c Config) publicURL() (*url.URL, error) {
 	}
 	u, err := url.Parse(strings.TrimSuffix(c.URL, "/"))
 	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("%q is no URL of a whole host: want one such as https://ratchet.example.com", c.URL)
+		return nil, fmt.Errorf("%q is not the URL of a host: want one such as https://ratchet.example.com", c.URL)
 	}
 	if standard := map[string]string{"https": "443", "http": "80"}[u.Scheme]; u.Port() == standard {
 		u.Host = strings.TrimSuffix(u.Host, ":"+standard) // as browsers name it
@@ -167,7 +204,7 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 	if c.WebUI != nil {
 		d.webUI = newWebUI(c.WebUI)
 	}
-	p := &page{runs: engine, record: record, now: time.Now, live: newLive(engine)}
+	p := newPage(c, engine, record)
 	s.http = &http.Server{
 		Handler: d.guardHandler(p.serveRequest), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: discard,

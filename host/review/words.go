@@ -31,13 +31,13 @@ func shortID(id run.ID) string {
 func statusWords(l runs.Listed) string {
 	switch l.Status {
 	case run.AwaitingApproval:
-		return "waits for approval"
+		return "waiting for approval"
 	case run.AwaitingInput:
-		return "waits for an answer"
+		return "waiting for an answer"
 	case run.Running:
 		return phaseWords(l.Phase)
 	case run.Created:
-		return "begins"
+		return "starting"
 	}
 	if l.Outcome != "" {
 		return strings.ReplaceAll(l.Outcome, "_", " ")
@@ -48,19 +48,32 @@ func statusWords(l runs.Listed) string {
 func phaseWords(p run.Phase) string {
 	switch p {
 	case run.Plan:
-		return "plans"
+		return "planning"
 	case run.Execute:
-		return "writes the patch"
+		return "writing the patch"
 	case run.Fix:
-		return "fixes"
+		return "fixing"
 	case run.Evaluate:
-		return "runs the checks"
+		return "running the checks"
 	}
-	return "works"
+	return "working"
 }
 
 func statWords(s run.Stat) string {
 	return fmt.Sprintf("%s, +%d −%d", display.Count(s.Files, "file", "files"), s.Added, s.Deleted)
+}
+
+// costWords returns what was used, in money where that is known; empty: nothing is known.
+func costWords(u run.Usage) string {
+	switch {
+	case u.Cost > 0:
+		return u.Cost.String()
+	case u.TotalTokens >= 10_000:
+		return fmt.Sprintf("%dk tokens", u.TotalTokens/1000)
+	case u.TotalTokens > 0:
+		return fmt.Sprintf("%d tokens", u.TotalTokens)
+	}
+	return ""
 }
 
 // age returns a time span in its largest unit.
@@ -101,7 +114,7 @@ func eventWords(e run.Event, tools map[string]bool) (mark, text string) {
 	}
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
-		return "·", "begun"
+		return "·", "started"
 	case run.PhaseStarted:
 		text = phaseWords(e.Phase)
 		if p.Provider != "" {
@@ -131,11 +144,11 @@ func eventWords(e run.Event, tools map[string]bool) (mark, text string) {
 	case run.PatchApplyFailed:
 		return "✗", "not applied: " + display.FirstLine(p.Error.Message)
 	case run.EvaluationPassed:
-		return "✓", "the checks pass"
+		return "✓", "checks passed"
 	case run.EvaluationFailedFixable:
 		return "✗", "to fix: " + display.FirstLine(strings.Join(p.Reasons, "; "))
 	case run.EvaluationFailedBlocked:
-		return "✗", "not judged: " + display.FirstLine(strings.Join(p.Reasons, "; "))
+		return "✗", "blocked: " + display.FirstLine(strings.Join(p.Reasons, "; "))
 	case run.QuestionRaised:
 		return "?", "asks: " + display.FirstLine(p.Question.Question)
 	case run.QuestionAnswered:

@@ -14,14 +14,17 @@
     loading = true;
     try {
       const url = new URL(own, location.origin);
-      const attempt = new URLSearchParams(location.search).get('approval');
-      if (attempt) url.searchParams.set('approval', attempt);
+      for (const name of ['approval', 'repo']) {
+        const value = new URLSearchParams(location.search).get(name);
+        if (value) url.searchParams.set(name, value);
+      }
       const shown = $('gate') ? $('gate').dataset.wait : ''; // need not be sent again
       const answer = await fetch(url, {headers: {Accept: 'text/html', 'Ratchet-Shown': shown}, redirect: 'error'});
-      if (answer.status === 401) { tell('You are logged out: starter page prints a link.'); source && source.close(); return; }
+      if (answer.status === 401) { tell('You are logged out: `starter page` prints a new link.'); source && source.close(); return; }
       if (!answer.ok) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
       for (const part of fresh.querySelectorAll('[data-part]')) put(part);
+      document.title = fresh.title;
       if (!fresh.body.dataset.live && source) source.close();
       document.body.dataset.at = String(performance.timeOrigin + performance.now());
     } catch (e) { /* the stream tells of the next change */ } finally {
@@ -36,7 +39,7 @@
     if ('keep' in part.dataset && (part.childElementCount > 0 || written(now))) return; // what is written there stays
     if (part.id === 'gate') {
       if (now.dataset.wait === part.dataset.wait) return; // the same patch: what is written to it stays
-      if (written(now)) { tell('What you look at was settled meanwhile: load the page again.'); return; }
+      if (written(now)) { tell('This was decided elsewhere meanwhile: load the page again.'); return; }
     }
     for (const d of now.querySelectorAll('details[id]')) {
       const other = Array.from(part.querySelectorAll('details[id]')).find((x) => x.id === d.id);
@@ -112,6 +115,18 @@
     $('remarks').textContent = n === 0 ? '' : n === 1 ? 'and one comment at a line' : `and ${n} comments at lines`;
     if (n > 0) $('back').open = true;
   }
+
+  // a yes beside comments asks first what to do with them
+  document.addEventListener('click', (e) => {
+    const yes = e.target.closest('#decide button[name=verb][value=approve], #decide button[name=verb][value=session]');
+    if (!yes) return;
+    const n = Array.from(document.querySelectorAll('#decide textarea')).filter((t) => t.value.trim() !== '').length;
+    if (n === 0) return;
+    e.preventDefault();
+    $('asked').textContent = n === 1 ? 'You have 1 comment' : `You have ${n} comments`;
+    $('ask').hidden = false;
+    $('ask').querySelector('button').focus();
+  });
 
   // a form is sent once
   document.addEventListener('submit', (e) => {

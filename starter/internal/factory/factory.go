@@ -31,6 +31,7 @@ type Factory struct {
 	Verbose bool   // show the outputs of tools
 	ByAgent bool   // an agent, not a person, starts the run of this command
 	Began   bool   // the command line was understood
+	Failed  error  // of the command
 
 	execute func(context.Context, *Factory) int // the whole program, for commands that call others
 }

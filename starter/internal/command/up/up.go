@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
+	"github.com/ratchet-dev/ratchet/starter/internal/pagework"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -121,6 +122,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 	if f.worker.Review == nil {
 		f.worker.Review = &review.Config{}
 	}
+	f.worker.Review.Commands = pagework.Commands{Factory: c, Toolchains: f.worker.Toolchains}
 	if f.forDemo {
 		f.worker.Review.Address = "127.0.0.1:0"
 		f.worker.Warn = func(error) {}
