@@ -2,20 +2,23 @@ package review
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
 // live tells open pages that what they show has changed. The engine wakes it: the pages of one run share one follower
-// of its history. The pages of all runs share one that asks for the list of the open ones, for which the engine has
-// nothing to wait for.
+// of its history. The pages of a session share one that asks for its state, and those of all runs one that asks for the
+// list of the open ones, for which the engine has nothing to wait for.
 type live struct {
 	runs     Runs
 	sessions Sessions      // nil: none are followed
@@ -23,7 +26,7 @@ type live struct {
 	patience time.Duration // with a browser that reads nothing
 
 	mu     sync.Mutex
-	topics map[run.ID]*topic // by the run; the empty id is all runs
+	topics map[run.ID]*topic // by the run, or sessionTopic and the session; the empty id is all of both
 }
 
 // topic is what open streams wait for. It ends with the last of them.
@@ -76,7 +79,9 @@ func (l *live) watch(id run.ID) (changed <-chan struct{}, stop func()) {
 // follow tells the streams of a topic of each change until ctx ends.
 func (l *live) follow(ctx context.Context, id run.ID, t *topic) {
 	changes := l.listChanges
-	if id != "" {
+	if name, ok := strings.CutPrefix(string(id), sessionTopic); ok {
+		changes = func(ctx context.Context) <-chan struct{} { return l.sessionChanges(ctx, session.ID(name)) }
+	} else if id != "" {
 		changes = func(ctx context.Context) <-chan struct{} { return l.runs.Changes(ctx, id) }
 	}
 	for changed := changes(ctx); ; {
@@ -110,18 +115,40 @@ func (l *live) tell(t *topic) {
 	}
 }
 
-// listChanges returns a channel that holds a value when the list of the open runs has changed. It ends with ctx.
+// sessionTopic begins the topic of a session. No id of a run has a colon.
+const sessionTopic = "session:"
+
+// sessionChanges returns a channel that holds a value when the state of a session has changed. It ends with ctx.
+func (l *live) sessionChanges(ctx context.Context, id session.ID) <-chan struct{} {
+	return pollChanges(ctx, func() (string, error) {
+		s, err := l.sessions.State(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		b, err := json.Marshal([]any{s.State, s.Since, s.Asks, s.Doubt, s.Past})
+		return string(b), err
+	})
+}
+
+// listChanges returns a channel that holds a value when the list of the open runs and sessions has changed. It ends with
+// ctx.
 func (l *live) listChanges(ctx context.Context) <-chan struct{} {
+	return pollChanges(ctx, func() (string, error) {
+		open, err := l.runs.List(ctx, runs.Filter{Open: true, Max: maxListed})
+		return fmt.Sprint(open, l.listSessions(ctx)), err
+	})
+}
+
+// pollChanges looks again and again, and tells when it sees something else.
+func pollChanges(ctx context.Context, look func() (string, error)) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {
 		for last := ""; ctx.Err() == nil; {
-			if open, err := l.runs.List(ctx, runs.Filter{Open: true, Max: maxListed}); err == nil {
-				if now := fmt.Sprint(open, l.listSessions(ctx)); now != last {
-					last = now
-					select {
-					case changed <- struct{}{}:
-					default:
-					}
+			if now, err := look(); err == nil && now != last {
+				last = now
+				select {
+				case changed <- struct{}{}:
+				default:
 				}
 			}
 			select {

@@ -66,6 +66,7 @@ type sessionView struct {
 	Name, Repository string
 	State, Age       string
 	Asking           bool
+	Wait             string // ids of what it waits for
 	Reason           string
 	Asks             []askView
 	Question         *askView
@@ -98,6 +99,8 @@ func (p *page) serveSession(w http.ResponseWriter, r request, name, last string)
 		showError(w, r, codeOf(err), err.Error())
 	case last == name && r.Method != http.MethodPost:
 		p.showSession(w, r, id, "")
+	case last == "live" && r.Method == http.MethodGet:
+		p.live.stream(w, r.Request, run.ID(sessionTopic+string(id)))
 	case r.Method == http.MethodPost && (last == "decide" || last == "answer"):
 		p.answerSession(w, r, id, last)
 	default:
@@ -114,6 +117,9 @@ func (p *page) showSession(w http.ResponseWriter, r request, id session.ID, wron
 	v := p.sessionOf(id, s)
 	v.shell = r.shell(v.Name)
 	v.Walk, v.Waits = p.walkFrom(r.Context(), v.Path)
+	if v.Live = v.Path + "/live"; s.State == session.Retired {
+		v.Live = ""
+	}
 	code := http.StatusOK
 	if wrong != "" {
 		v.Wrong, code = wrong, http.StatusConflict
@@ -133,8 +139,10 @@ func (p *page) sessionOf(id session.ID, s session.Snapshot) sessionView {
 	}
 	for _, a := range s.Pending().Asks {
 		v.Asks = append(v.Asks, askOf(a))
+		v.Wait += a.ApprovalID + " "
 	}
 	if q := s.Doubt; q != nil {
+		v.Wait += q.ID
 		v.Question = &askView{ID: q.ID, Text: safeText(q.Question.Question), Why: safeText(q.Reason)}
 	}
 	for _, past := range slices.Backward(s.Past) {
