@@ -54,11 +54,8 @@ type (
 func (e faultError) Error() string   { return string(e) }
 func (e missingError) Error() string { return string(e) }
 
-func (e askError) Error() string { return askWords(int(e)) }
-
-// askWords asks what to do with comments beside a yes.
-func askWords(n int) string {
-	return fmt.Sprintf("You have %s", display.Count(n, "comment", "comments"))
+func (e askError) Error() string {
+	return fmt.Sprintf("you have %s", display.Count(int(e), "comment", "comments"))
 }
 
 // doForm does as a form says and leads on: after a decision to what waits next. A refusal is shown at the run, and the

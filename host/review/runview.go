@@ -48,7 +48,7 @@ type runView struct {
 	Events     []eventView
 	Result     *resultView // of a run that is over
 	Diff       *gateView   // what it has changed
-	Ask        string      // asks what to do with comments beside a yes
+	Ask        int         // comments beside a yes, of which the person is asked; zero: none are
 	Draft      string      // words of a form that was refused
 	NoteDraft  string      // of the note's
 	Words      string      // of a form that was refused, where the page has no field for them
@@ -119,10 +119,7 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 	v.shell = r.shell(v.Name)
 	v.Wrong, v.Live = wrong.why, v.Path+"/live"
 	v.Walk, v.Waits = p.walkFrom(r.Context(), v.Path)
-	if wrong.ask > 0 {
-		v.Ask = askWords(wrong.ask)
-	}
-	v.Draft, v.NoteDraft = wrong.draft, wrong.note
+	v.Ask, v.Draft, v.NoteDraft = wrong.ask, wrong.draft, wrong.note
 	switch {
 	case v.Over:
 		v.Words = safeText(wrong.draft + wrong.note)
@@ -167,7 +164,7 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 	if v.Over {
 		v.Result, v.Diff = p.resultOf(ctx, s), p.diffOf(ctx, s)
 		if v.Result.Merged != "" {
-			v.Mark = "good"
+			v.Status, v.Mark = "merged", "good"
 		}
 	}
 	v.addActivities(s.execution, p.now())
@@ -203,9 +200,14 @@ func (v *runView) addFacts(f rundir.Facts, st run.State) {
 	add("Run", string(f.RunID))
 	add("Repository", f.Repository.Path)
 	add("Branch", fmt.Sprintf("%s, %s, %s", f.Branch, display.Count(f.Commits, "commit", "commits"), statWords(f.Stat)))
-	for _, r := range run.Roles {
-		add(strings.ToUpper(string(r)[:1])+string(r)[1:], f.Providers.For(r))
+	if p := f.Providers; p.Planner == p.Developer && p.Fixer == p.Developer {
+		add("Provider", p.Developer)
+	} else {
+		add("Plan by", p.Planner)
+		add("Patch by", p.Developer)
+		add("Fixes by", p.Fixer)
 	}
+	add("Evaluator", f.Providers.Evaluator)
 	add("Checks", strings.Join(f.Checks, " · "))
 	if f.Sandbox.Off() {
 		add("Sandbox", "off, "+run.Unboxed)

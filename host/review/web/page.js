@@ -123,7 +123,7 @@
     const n = Array.from(document.querySelectorAll('#decide textarea')).filter((t) => t.value.trim() !== '').length;
     if (n === 0) return;
     e.preventDefault();
-    $('asked').textContent = n === 1 ? 'You have 1 comment' : `You have ${n} comments`;
+    $('asked').textContent = n === 1 ? $('asked').dataset.one : $('asked').dataset.many.replace('#', n);
     $('ask').hidden = false;
     $('ask').querySelector('button').focus();
   });

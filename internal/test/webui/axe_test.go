@@ -1,13 +1,17 @@
 package webui_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
@@ -93,7 +97,7 @@ func TestAxeOnThePage(t *testing.T) {
 		b.click("//a[@data-open='back']")
 		b.paste("//textarea[@id='reason']", "shorter")
 		b.click("//details[@id='back']//button[@value='reject']")
-		b.awaitText("What changed against the refused patch")
+		b.awaitText("What changed since the patch you sent back")
 		eval[any](b, openAll)
 		look("patch after a refusal")
 		b.open(server.URL + review.RunPath("no-such-run"))
@@ -106,8 +110,41 @@ func TestAxeOnThePage(t *testing.T) {
 		b.open(r.page)
 		eval[any](b, openAll)
 		look("run that is over")
+		desk := serveReview(s, review.Config{Sessions: asking{}})
+		b.open(desk.Place().LoginOwner("kim", "/sessions/s1", time.Now()))
+		b.awaitText("go vet ./...")
+		eval[any](b, openAll)
+		look("session")
+		b.keep("session")
+		b.open(desk.URL + "/")
+		b.awaitText("the flaky tests")
+		b.keep("queue-of-a-session")
+		look("queue of a session")
+		b.click("//a[@href='/start']")
+		b.awaitText("what should the run change?")
+		look("start")
+		b.keep("start")
 	})
 }
+
+// asking is a session whose agent asks for a tool.
+type asking struct{}
+
+func (asking) List(context.Context, bool, int) ([]sessions.Listed, error) {
+	return []sessions.Listed{{ID: "s1", State: session.Asking, Title: "the flaky tests", Provider: "claude", Repository: "/src/shop"}}, nil
+}
+
+func (asking) Find(context.Context, string) (session.ID, error) { return "s1", nil }
+
+func (asking) State(context.Context, session.ID) (session.Snapshot, error) {
+	return session.Snapshot{
+		Input: session.Input{ID: "s1", Provider: "claude", Title: "the flaky tests", Repository: run.Repository{Path: "/src/shop"}}, State: session.Asking, Since: time.Now(),
+		Asks: []session.Ask{{ApprovalID: "apr-1", Permission: run.Permission{Tool: "Bash", Excerpt: `{"command":"go vet ./...","description":"look for mistakes"}`}}},
+		Past: []session.Past{{ID: "m1", By: "kim", At: time.Now(), Outcome: session.Completed, Gist: "The tests use the clock."}},
+	}, nil
+}
+
+func (asking) Send(context.Context, session.ID, string, string, any, any) error { return nil }
 
 // Axe finds what it is here for, on a page with the faults.
 func TestAxeFinds(t *testing.T) {

@@ -1,6 +1,8 @@
 package webui_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
@@ -21,12 +24,41 @@ import (
 // reviewOf serves the review page of the fixture's runs.
 func reviewOf(s *fixture) *review.Server {
 	s.t.Helper()
-	server, err := review.Start(review.Config{Address: "127.0.0.1:0"}, runs.New(s.client, temporalclient.TaskQueue), review.NewDisk(s.runs))
+	return serveReview(s, review.Config{})
+}
+
+func serveReview(s *fixture, c review.Config) *review.Server {
+	s.t.Helper()
+	c.Address, c.Commands = "127.0.0.1:0", merger{s}
+	server, err := review.Start(c, runs.New(s.client, temporalclient.TaskQueue), review.NewDisk(s.runs))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(server.Stop)
 	return server
+}
+
+// merger merges runs of the fixture, and starts none.
+type merger struct{ *fixture }
+
+func (m merger) Merge(ctx context.Context, id run.ID, into, by string) error {
+	facts, err := runs.New(m.client, temporalclient.TaskQueue).Facts(ctx, id)
+	if err != nil {
+		return err
+	}
+	plan, err := merge.Prepare(ctx, merge.Input{Repository: m.repo, RunID: id, Goal: facts.Goal, Base: facts.Repository.Base, Head: facts.Head, Into: into, By: by})
+	if err != nil {
+		return err
+	}
+	return plan.Apply(ctx)
+}
+
+func (merger) Retry(context.Context, run.ID, string) (run.ID, error) {
+	return "", errors.New("not here")
+}
+
+func (merger) Start(context.Context, review.NewRun) (run.ID, error) {
+	return "", errors.New("not here")
 }
 
 // resize gives the page the width and height of a screen. A window of Chromium cannot be as narrow as a phone.
@@ -58,7 +90,7 @@ func (s *fixture) fixer(request, answer string) string {
 }
 
 // TestAPersonReviewsOnAPhone opens the link of a notification and sends the patch back with a comment at a line, which
-// the fixer is told; then opens it again and applies: a tap on the link and a tap on the button.
+// the fixer is told; then opens it again and applies: a tap on the link and a tap on the button; and merges with the next.
 func TestAPersonReviewsOnAPhone(t *testing.T) {
 	t.Parallel()
 	for _, screen := range []struct {
@@ -90,9 +122,11 @@ func TestAPersonReviewsOnAPhone(t *testing.T) {
 			b.click("//div[contains(@class,'ins')]//button[@data-line='5']")
 			b.paste("//textarea[contains(@name,'remark:new:5:greet.go')]", "no question <mark>, please")
 			b.paste("//textarea[@id='reason']", "nearly right")
+			b.click("//div[@class='bar']//button[@value='approve']") // a slip: nothing is dropped
+			b.awaitText("You have 2 comments")
 			b.keep("3-comment")
 			b.checkAccess(t)
-			b.click("//details[@id='back']//button[@value='reject']")
+			b.click("//div[@id='ask']//button[@value='reject']")
 			b.awaitAddress(link + "?said=rejected") // the next patch takes the word away
 
 			await(t, "the fixer's patch waits", func() bool {
@@ -109,7 +143,7 @@ func TestAPersonReviewsOnAPhone(t *testing.T) {
 				}
 			}
 			b.awaitText("put a comma and no mark") // the page follows the run by itself
-			b.awaitText("What changed against the refused patch")
+			b.awaitText("What changed since the patch you sent back")
 			b.keep("4-fixed")
 			b.checkAccess(t)
 
@@ -119,7 +153,20 @@ func TestAPersonReviewsOnAPhone(t *testing.T) {
 			b.awaitAddress(link + "?said=approved")
 			await(t, "the run completes", func() bool { return s.state(in.RunID).Status == run.Completed })
 			b.awaitText("completed")
+			b.awaitText("Merge into main")
 			b.keep("5-completed")
+			b.checkAccess(t)
+			b.noSidewaysScroll(t)
+			b.click("//form[contains(@action,'/merge')]//button") // the third
+			b.awaitText("Merged into main")
+			b.keep("6-merged")
+			b.checkAccess(t)
+			if got := s.git("-C", s.repo, "show", "main:greet.go"); !strings.Contains(got, `"Hello, " + name`+"\n") {
+				t.Errorf("main has %s", got)
+			}
+			b.open(server.URL)
+			b.awaitText("merged")
+			b.keep("7-queue")
 			b.checkAccess(t)
 			if got := s.git("-C", s.repo, "show", in.RunID.Branch()+":greet.go"); !strings.Contains(got, `"Hello, " + name`+"\n") {
 				t.Errorf("the branch has %s", got)
