@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"os/user"
 	"path/filepath"
 	"time"
 
@@ -91,7 +93,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	}
 	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(serving, h.Activities)
-	h.Notify.Link = w.linkOf
+	h.Notify.Link = func(id run.ID) string { return h.noticeLink(w, id) }
 	notifyflow.Register(serving, notify.New(h.Notify))
 	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
 	scheduleflow.Register(serving, scheduleacts.New(scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}))
@@ -126,6 +128,18 @@ func (w *Worker) linkOf(id run.ID) string {
 	return w.Review.URL + review.RunPath(id)
 }
 
+// noticeLink returns the address of a run for a notice. On a page that people reach from elsewhere it logs in once.
+func (h *Host) noticeLink(w *Worker, id run.ID) string {
+	if w.Review == nil || h.config.Review.URL == "" {
+		return w.linkOf(id)
+	}
+	name := "a notice"
+	if u, err := user.Current(); err == nil && review.CheckName(u.Username) == nil {
+		name = u.Username
+	}
+	return w.Review.NoticeLink(name, id)
+}
+
 // startReview serves the review page, if the worker has one, and says in the runs directory where it is.
 func (h *Host) startReview(w *Worker) (err error) {
 	c := h.config.Review
@@ -146,6 +160,9 @@ func (h *Host) startReview(w *Worker) (err error) {
 		return err
 	}
 	w.stop = append(w.stop, w.Review.Stop)
+	if h.Notify.Webhook != "" && c.URL == "" {
+		h.config.warn(fmt.Errorf("the links in webhook notices lead to %s, which other devices cannot reach: name an address that they reach with --review-url", w.Review.URL))
+	}
 	return w.Review.Place().Write(h.config.RunsDir)
 }
 

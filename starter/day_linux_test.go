@@ -417,8 +417,7 @@ func newReviewer(t *testing.T, link string) *reviewer {
 	clitest.Must(t, err)
 	r := &reviewer{base: u.Scheme + "://" + u.Host, client: http.Client{Jar: jar, Timeout: time.Minute}}
 	t.Cleanup(r.client.CloseIdleConnections)
-	code, _, _ := strings.Cut(u.Fragment, "/")
-	if status, body := r.post(t, "/login", "text/plain", code); status != http.StatusNoContent {
+	if status, body := r.post(t, "/login", "text/plain", strings.TrimPrefix(u.Path, "/l/")); status != http.StatusOK || body != "/" {
 		t.Fatalf("login by %s: %d %s", link, status, body)
 	}
 	return r

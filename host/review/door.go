@@ -2,6 +2,8 @@ package review
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -28,8 +30,15 @@ type door struct {
 	webUI   http.Handler // nil: none is served
 	now     func() time.Time
 
-	mu   sync.Mutex
-	used map[string]bool // nonces of login codes that were used
+	mu    sync.Mutex
+	used  map[string]bool      // nonces of login codes that were used
+	links map[string]shortLink // by their codes
+}
+
+// shortLink stands for a login link, whose code it needs once. It leads a browser that is logged in to the path as well.
+type shortLink struct {
+	code, path string
+	end        time.Time
 }
 
 // caller is who a request is from.
@@ -42,10 +51,13 @@ type caller struct {
 const (
 	loginPath = "/login"
 	proofPath = "/proof"
+	linksPath = "/links"
+	shortPath = "/l/"
 
 	maxCode  = 1 << 10
 	maxForm  = 1 << 20
 	maxNonce = 128
+	maxLinks = 10_000
 )
 
 // guardHandler returns a handler that calls next for the requests that may be, with the caller.
@@ -63,6 +75,8 @@ func (d *door) guardHandler(next func(http.ResponseWriter, *http.Request, caller
 			serveAsset(w, r)
 		case r.URL.Path == loginPath && r.Method == http.MethodPost:
 			d.logIn(w, r)
+		case r.URL.Path == linksPath && r.Method == http.MethodPost:
+			d.shortenLink(w, r)
 		case isFromElsewhere(r):
 			renderPage(w, http.StatusOK, "bounce", r.URL.RequestURI())
 		case isWebUI(r):
@@ -76,12 +90,16 @@ func (d *door) guardHandler(next func(http.ResponseWriter, *http.Request, caller
 // admitCaller calls next for a request whose caller is known.
 func (d *door) admitCaller(w http.ResponseWriter, r *http.Request, next func(http.ResponseWriter, *http.Request, caller)) {
 	c, ok := d.callerOf(r)
+	code, isShort := strings.CutPrefix(r.URL.Path, shortPath)
+	link, known := d.linkOf(code)
 	switch {
+	case ok && isShort && known:
+		http.Redirect(w, r, link.path, http.StatusSeeOther)
 	case !ok && r.Method == http.MethodPost:
 		refuseForm(w, r, "You are not logged in: `starter page` prints a link. Nothing was changed.", http.StatusUnauthorized)
 	case !ok:
 		renderPage(w, http.StatusUnauthorized, "login", nil)
-	case r.URL.Path == loginPath:
+	case r.URL.Path == loginPath, isShort:
 		renderPage(w, http.StatusOK, "login", nil) // its script redeems the code of a new link
 	case r.Method == http.MethodPost && !d.hasToken(w, r, c):
 		refuseForm(w, r, "This form was not made for your session: load the page again. Nothing was changed.", http.StatusForbidden)
@@ -152,16 +170,21 @@ func (d *door) hasToken(w http.ResponseWriter, r *http.Request, c caller) bool {
 	return hmac.Equal([]byte(r.PostForm.Get(tokenField)), []byte(c.Form))
 }
 
-// logIn gives a session for a login code. A second call with the code is refused, unless the caller has a session.
+// logIn gives a session for a login code, or for the code of a short link, whose path is the answer. A second call with
+// the code is refused, unless the caller has a session.
 func (d *door) logIn(w http.ResponseWriter, r *http.Request) {
-	code, err := io.ReadAll(io.LimitReader(r.Body, maxCode))
-	name := ""
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxCode))
+	code, name := strings.TrimSpace(string(body)), ""
+	short, ok := d.linkOf(code)
+	if ok {
+		code = short.code
+	}
 	switch {
 	case err != nil:
 	case isLost(r):
 		err = errLost
 	default:
-		name, err = d.redeemCode(strings.TrimSpace(string(code)))
+		name, err = d.redeemCode(code)
 	}
 	if _, in := d.callerOf(r); err != nil && !in {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
@@ -173,7 +196,61 @@ func (d *door) logIn(w http.ResponseWriter, r *http.Request) {
 			MaxAge: int(sessionLife / time.Second), HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteStrictMode,
 		})
 	}
-	w.WriteHeader(http.StatusNoContent)
+	if !ok {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	_, _ = io.WriteString(w, short.path)
+}
+
+// shortenLink answers with a short link for a login link that this page would take: its code, and the path behind it. Who
+// has such a link can log in by it, and gains nothing.
+func (d *door) shortenLink(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxCode))
+	if err == nil {
+		var link string
+		if link, err = d.shorten(string(body)); err == nil {
+			_, _ = io.WriteString(w, link)
+			return
+		}
+	}
+	http.Error(w, err.Error(), http.StatusUnauthorized)
+}
+
+// shorten returns a short link for the fragment of a login link.
+func (d *door) shorten(fragment string) (string, error) {
+	code, path, _ := strings.Cut(fragment, "/")
+	_, _, end, ok := d.key.readValue(loginLabel, code)
+	switch {
+	case !ok:
+		return "", errCode
+	case d.now().After(end):
+		return "", errExpired
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for short, l := range d.links {
+		if d.now().After(l.end) {
+			delete(d.links, short)
+		}
+	}
+	if len(d.links) >= maxLinks {
+		return "", errors.New("too many links were made")
+	}
+	short := rand.Text()[:shortCode]
+	d.links[short] = shortLink{code, "/" + strings.TrimLeft(path, `/\`), end} // of this origin
+	return d.origins[0] + shortPath + short, nil
+}
+
+// shortCode is the length of a short link's code: 80 random bits.
+const shortCode = 16
+
+// linkOf returns the short link of a code.
+func (d *door) linkOf(code string) (shortLink, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.links[code]
+	return l, ok && !d.now().After(l.end)
 }
 
 // redeemCode uses up a login code and returns the name of the person that it is for.

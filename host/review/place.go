@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
@@ -54,31 +55,54 @@ const provePatience = 5 * time.Second
 
 // proveHolder asks what listens at the address whether it holds the key.
 func (p Place) proveHolder(ctx context.Context) error {
+	nonce := rand.Text()
+	code, err := p.ask(ctx, http.MethodGet, proofPath+"?"+url.Values{"nonce": {nonce}}.Encode(), "")
+	if errors.Is(err, ErrNotServed) {
+		return err
+	}
+	if err != nil || !p.Key.verifies(code, proofLabel, nonce, strconv.Itoa(p.Port)) {
+		return fmt.Errorf("another program listens at %s: %w", p.Address, ErrNotServed)
+	}
+	return nil
+}
+
+// ask sends a request to what listens at the address and returns the answer.
+func (p Place) ask(ctx context.Context, method, path, body string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, provePatience)
 	defer cancel()
-	nonce, scheme := rand.Text(), "http://"
+	scheme := "http://"
 	if p.TLS {
 		scheme = "https://"
 	}
-	target := scheme + p.Address + proofPath + "?" + url.Values{"nonce": {nonce}}.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	req, err := http.NewRequestWithContext(ctx, method, scheme+p.Address+path, strings.NewReader(body))
 	if err != nil {
-		return err
+		return "", err
 	}
 	req.Host = "127.0.0.1:" + strconv.Itoa(p.Port)
-	// The code proves who answers. The certificate is for a name that only browsers use.
+	req.Header.Set("Origin", scheme+req.Host)
+	// A code proves who answers. The certificate is for a name that only browsers use.
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
-		return ErrNotServed
+		return "", ErrNotServed
 	}
 	defer resp.Body.Close()
-	code, err := io.ReadAll(io.LimitReader(resp.Body, maxNonce))
-	if err != nil || !p.Key.verifies(string(code), proofLabel, nonce, strconv.Itoa(p.Port)) {
-		return fmt.Errorf("another program listens at %s: %w", p.Address, ErrNotServed)
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxCode))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(string(answer))
 	}
-	return nil
+	return string(answer), err
+}
+
+// Short returns a short link in place of a login link of this page, which has proved that it holds the key; the link
+// itself if the page makes none.
+func (p Place) Short(ctx context.Context, link string) string {
+	_, fragment, _ := strings.Cut(link, "#")
+	if short, err := p.ask(ctx, http.MethodPost, linksPath, fragment); err == nil {
+		return short
+	}
+	return link
 }
 
 // LoginOwner returns a link as Login does. It opens the Web UI, too.

@@ -154,10 +154,11 @@ func (c Config) publicURL() (*url.URL, error) {
 
 // Server is a page that is served.
 type Server struct {
-	URL string // that links begin with
-	key Key
-	tls bool
-	ui  bool
+	URL  string // that links begin with
+	key  Key
+	tls  bool
+	ui   bool
+	door *door
 
 	http     *http.Server
 	listener net.Listener
@@ -199,8 +200,9 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 	s := &Server{URL: origins[0], key: NewKey(), tls: byTLS, ui: c.WebUI != nil, listener: l, done: make(chan struct{})}
 	d := &door{
 		key: s.key, hosts: hosts, origins: origins, port: port, secure: secure, proxy: c.Proxy,
-		now: time.Now, used: map[string]bool{},
+		now: time.Now, used: map[string]bool{}, links: map[string]shortLink{},
 	}
+	s.door = d
 	if c.WebUI != nil {
 		d.webUI = newWebUI(c.WebUI)
 	}
@@ -246,6 +248,23 @@ func (s *Server) Place() Place {
 	}
 	n, _ := strconv.Atoi(port)
 	return Place{URL: s.URL, Address: net.JoinHostPort(host, port), Port: n, PID: os.Getpid(), Key: s.key, TLS: s.tls, WebUI: s.ui}
+}
+
+// Short returns a short link in place of a login link of this page.
+func (s *Server) Short(link string) string {
+	_, fragment, _ := strings.Cut(link, "#")
+	if short, err := s.door.shorten(fragment); err == nil {
+		return short
+	}
+	return link
+}
+
+// NoticeLife is the time in which the link of a notice logs in: people read them late.
+const NoticeLife = 24 * time.Hour
+
+// NoticeLink returns a link to a run for a notice. It logs a person in once, who may decide and not open the Web UI.
+func (s *Server) NoticeLink(name string, id run.ID) string {
+	return s.Short(s.URL + loginPath + "#" + s.key.loginCode(name, time.Now().Add(NoticeLife)) + RunPath(id))
 }
 
 // Stop ends the page, open streams included. A second call does nothing.

@@ -1,18 +1,21 @@
 // Redeems the code in the page's own address, which a browser sends to nobody. A link that is opened where this page
 // already is changes the address alone.
 'use strict';
+const shortLink = '/l/';
 async function redeem() {
-  const given = location.hash.slice(1);
-  if (location.pathname !== '/login' || given === '') return;
+  const short = location.pathname.startsWith(shortLink);
+  const given = short ? location.pathname.slice(shortLink.length) : location.hash.slice(1);
+  if (!short && location.pathname !== '/login' || given === '') return;
   const slash = given.indexOf('/');
   const code = slash < 0 ? given : given.slice(0, slash);
-  const to = new URL(slash < 0 ? '/' : given.slice(slash), location.origin);
   history.replaceState(null, '', '/login');
   const answer = await fetch('/login', {method: 'POST', body: code});
+  const text = await answer.text();
+  const to = new URL(short ? text || '/' : slash < 0 ? '/' : given.slice(slash), location.origin);
   if (answer.ok && to.origin === location.origin) {
     chooseColumns();
     location.replace(to);
-  } else document.getElementById('told').textContent = await answer.text();
+  } else document.getElementById('told').textContent = text;
 }
 
 // The Web UI's list of workflows has a column for each of these, unless this browser has chosen others.

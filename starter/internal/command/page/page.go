@@ -55,5 +55,5 @@ func linkPage(ctx context.Context, c *factory.Factory, name string, another bool
 	if another {
 		login = place.Login
 	}
-	return links.Print(c, "page", login(name, path, time.Now()))
+	return links.Print(c, "page", place.Short(ctx, login(name, path, time.Now())))
 }

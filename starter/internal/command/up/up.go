@@ -197,5 +197,5 @@ func reviewLink(c *factory.Factory, h *localhost.Host) string {
 	if h.Worker.Review == nil {
 		return ""
 	}
-	return h.Worker.Review.Place().LoginOwner(c.UserName(), "/", time.Now())
+	return h.Worker.Review.Short(h.Worker.Review.Place().LoginOwner(c.UserName(), "/", time.Now()))
 }
