@@ -45,7 +45,7 @@ type shortLink struct {
 type caller struct {
 	Name  string
 	Form  string // token that the forms of the caller carry
-	Owner bool   // the Web UI is served to the caller
+	Owner bool   // the caller opens the Web UI and starts runs
 }
 
 const (

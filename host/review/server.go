@@ -1,6 +1,6 @@
 // Package review serves the page on which people look at runs and decide. The page shows what the queries of a run and
-// its record say, and each thing that a person does there is one update of that run: it holds no state of its own, and
-// everything on it can be done by commands and signals as well. docs/review.md has the rules of who may use it.
+// its record say, and each thing that a person does there is one update of that run, or one command of the program. It
+// keeps only which commands are under way. docs/review.md has the rules of who may use it.
 package review
 
 import (
