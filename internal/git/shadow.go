@@ -21,7 +21,7 @@ func Shadow(dir, common, workTree string, commit ID, extra ...string) (Repo, err
 		return Repo{}, fmt.Errorf("make shadow: %w", err)
 	}
 	for name, text := range map[string]string{"HEAD": string(commit) + "\n", "config": ConfigText(commit, extra...)} {
-		if err := Replace(filepath.Join(dir, name), text); err != nil {
+		if err := replace(filepath.Join(dir, name), text); err != nil {
 			return Repo{}, fmt.Errorf("make shadow: %w", err)
 		}
 	}
@@ -58,9 +58,9 @@ func ConfigText(like ID, extra ...string) string {
 	return b.String()
 }
 
-// Replace writes a small file unless it holds the text already. It uses a rename, and does not
+// replace writes a small file unless it holds the text already. It uses a rename, and does not
 // write through anything else that has taken the name.
-func Replace(name, text string) error {
+func replace(name, text string) error {
 	if fi, err := os.Lstat(name); err == nil && fi.Mode().IsRegular() && fi.Size() == int64(len(text)) {
 		if old, err := os.ReadFile(name); err == nil && string(old) == text {
 			return nil
