@@ -97,6 +97,9 @@ func (e *Error) Retriable() bool {
 	return e.Code == 0 || e.Code >= 500 || e.Code == http.StatusTooManyRequests || e.Code == http.StatusRequestTimeout || e.Wait > 0
 }
 
+// ErrUnchanged is returned for an answer that is known already.
+var ErrUnchanged = errors.New("it has not changed")
+
 // isCode reports whether the error is an answer with one of the codes.
 func isCode(err error, codes ...int) bool {
 	e, ok := errors.AsType[*Error](err)
@@ -114,11 +117,18 @@ func isCode(err error, codes ...int) bool {
 // call sends one request below the repository's path, or to an absolute URL, and decodes the answer into out, if it is
 // not nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	_, err := c.ask(ctx, method, path, "", in, out)
+	return err
+}
+
+// ask is call for an answer that is known by its entity tag; empty: none is. It returns the tag of the answer. Where the
+// server has no other, the error is ErrUnchanged and out is left as it is.
+func (c *Client) ask(ctx context.Context, method, path, known string, in, out any) (tag string, err error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
-			return err
+			return "", err
 		}
 		body = bytes.NewReader(b)
 	}
@@ -128,7 +138,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, body)
 	if err != nil {
-		return err
+		return "", err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.server.Token)
 	req.Header.Set("User-Agent", "ratchet")
@@ -140,26 +150,31 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if known != "" {
+		req.Header.Set("If-None-Match", known)
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return &Error{Err: withoutURL(err)}
+		return "", &Error{Err: withoutURL(err)}
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return &Error{Err: withoutURL(err)}
+		return "", &Error{Err: withoutURL(err)}
+	case resp.StatusCode == http.StatusNotModified && known != "":
+		return known, ErrUnchanged
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return answerError(resp, b)
+		return "", answerError(resp, b)
 	case len(b) > maxAnswer:
-		return &Error{Code: resp.StatusCode, Message: fmt.Sprintf("an answer of more than %d bytes", maxAnswer)}
+		return "", &Error{Code: resp.StatusCode, Message: fmt.Sprintf("an answer of more than %d bytes", maxAnswer)}
 	case out == nil:
-		return nil
+		return resp.Header.Get("ETag"), nil
 	}
 	if err := json.Unmarshal(b, out); err != nil { // a proxy's page, or an answer that was cut off
-		return &Error{Err: fmt.Errorf("its answer is not the API's: %w", err)}
+		return "", &Error{Err: fmt.Errorf("its answer is not the API's: %w", err)}
 	}
-	return nil
+	return resp.Header.Get("ETag"), nil
 }
 
 // withoutURL removes the wrapping of net/http, which repeats the method and URL.

@@ -41,6 +41,9 @@ type Pull struct {
 	Draft  bool
 	Open   bool
 	Merged bool
+	// Conflicts is set if GitHub has found that it cannot be merged. It may not have looked yet. Gitea does not tell a
+	// conflict from a look that is still to come.
+	Conflicts bool
 }
 
 // wirePull has the members of both APIs. Gitea has no member for drafts in old versions: the title says it.
@@ -51,11 +54,12 @@ type wirePull struct {
 	State   string `json:"state"`
 	Merged  bool   `json:"merged"`
 	// MergedAt is set in lists, in which GitHub leaves out merged.
-	MergedAt string `json:"merged_at"`
-	Title    string `json:"title"`
-	Body     string `json:"body"`
-	Draft    bool   `json:"draft"`
-	Head     struct {
+	MergedAt       string `json:"merged_at"`
+	Title          string `json:"title"`
+	Body           string `json:"body"`
+	Draft          bool   `json:"draft"`
+	MergeableState string `json:"mergeable_state"`
+	Head           struct {
 		Ref  string `json:"ref"`
 		SHA  string `json:"sha"`
 		Repo struct {
@@ -71,6 +75,7 @@ func (c *Client) pullOf(w wirePull) Pull {
 	p := Pull{
 		Number: w.Number, ID: w.NodeID, URL: w.HTMLURL, Head: w.Head.SHA, Title: w.Title, Body: w.Body, Draft: w.Draft,
 		Open: w.State == "open", Merged: w.Merged || w.MergedAt != "",
+		Conflicts: w.MergeableState == "dirty",
 	}
 	if c.server.Kind == Gitea {
 		title, marked := strings.CutPrefix(w.Title, giteaDraft)

@@ -4,6 +4,7 @@
 package forgetest
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,6 +38,8 @@ type Pull struct {
 	Draft       bool
 	State       string // open or closed
 	Merged      bool
+	Conflicts   bool
+	Reviews     []*Review
 }
 
 // Fault is what becomes of a call.
@@ -59,13 +62,19 @@ type Server struct {
 	faults   map[string][]Fault        // by METHOD and the first word of the path below the repository
 	noPush   bool
 	archived bool
+	issues   map[int]*Issue
+	writers  []string           // accounts that may write
+	checks   map[string][]Check // by commit
+	last     int64              // id of a comment or review
+	fresh    int                // answers to conditional calls that were not 304
+	same     int                // 304s
 }
 
 // New starts a server with an empty repository whose default branch is main.
 func New(t *testing.T, kind forge.Kind) *Server {
 	t.Helper()
 	root := t.TempDir()
-	s := &Server{Kind: kind, Dir: filepath.Join(root, Owner, Name+".git"), statuses: map[string][]forge.Status{}, faults: map[string][]Fault{}}
+	s := &Server{Kind: kind, Dir: filepath.Join(root, Owner, Name+".git"), statuses: map[string][]forge.Status{}, faults: map[string][]Fault{}, issues: map[int]*Issue{}, checks: map[string][]Check{}}
 	for _, args := range [][]string{{"init", "--quiet", "--bare", "--initial-branch=main", s.Dir}, {"-C", s.Dir, "config", "http.receivepack", "true"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Env = append(cmd.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
@@ -154,6 +163,9 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		prefix = "/api/v1"
 	}
 	path, below := strings.CutPrefix(r.URL.Path, prefix+"/repos/"+Owner+"/"+Name)
+	if r.URL.Path == prefix+"/user" {
+		path, below = "/user", true
+	}
 	if r.URL.Path == "/api/graphql" && s.Kind == forge.GitHub {
 		path, below = "/graphql", true
 	}
@@ -188,6 +200,24 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	s.answer(w, r, code, out)
+}
+
+// answer answers as the kind does: GitHub tells an entity tag, and answers 304 to who knows it.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, code int, out any) {
+	if s.Kind == forge.GitHub && r.Method == http.MethodGet && code == http.StatusOK {
+		b, _ := json.Marshal(out)
+		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(b))
+		w.Header().Set("ETag", tag)
+		switch known := r.Header.Get("If-None-Match"); {
+		case known == tag:
+			s.same++
+			w.WriteHeader(http.StatusNotModified)
+			return
+		case known != "":
+			s.fresh++
+		}
+	}
 	answer(w, code, out)
 }
 
@@ -208,6 +238,9 @@ func (s *Server) do(r *http.Request, words []string) (code int, out any) {
 		forge.Status
 	}
 	_ = json.NewDecoder(r.Body).Decode(&in)
+	if code, out := s.ofTicket(r, words, in.Query, in.Body); code != 0 {
+		return code, out
+	}
 	switch {
 	case words[0] == "" && r.Method == http.MethodGet:
 		return http.StatusOK, map[string]any{"default_branch": "main", "archived": s.archived, "permissions": map[string]bool{"push": !s.noPush}}
@@ -298,6 +331,9 @@ func (s *Server) wire(p *Pull) map[string]any {
 	}
 	if s.Kind == forge.GitHub {
 		out["draft"] = p.Draft
+	}
+	if p.Conflicts && s.Kind == forge.GitHub {
+		out["mergeable_state"] = "dirty"
 	}
 	if p.Merged {
 		out["merged_at"] = "2026-11-28T00:00:00Z"

@@ -1,0 +1,182 @@
+package forge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Pull asks for a pull request.
+func (c *Client) Pull(ctx context.Context, number int) (Pull, error) {
+	var w wirePull
+	err := c.call(ctx, http.MethodGet, pullPath(number), nil, &w)
+	return c.pullOf(w), err
+}
+
+func pullPath(number int) string { return fmt.Sprintf("/pulls/%d", number) }
+
+// Review is a review of a pull request. Body is other people's words.
+type Review struct {
+	ID     int64
+	Author string // account
+	Bot    bool   // it says itself that it is one; Gitea does not tell
+	Member bool   // the server does not rule out that the author may write to the repository
+	Commit string // that it is about
+	State  ReviewState
+	Body   string
+}
+
+// ReviewState is what a review says.
+type ReviewState string
+
+// The states.
+const (
+	Approves  ReviewState = "approved"
+	Requests  ReviewState = "changes_requested"
+	Comments  ReviewState = "commented"
+	Withdrawn ReviewState = "dismissed" // or not yet sent
+)
+
+type wireReview struct {
+	ID          int64  `json:"id"`
+	User        user   `json:"user"`
+	Body        string `json:"body"`
+	State       string `json:"state"`
+	CommitID    string `json:"commit_id"`
+	Dismissed   bool   `json:"dismissed"`          // Gitea
+	Association string `json:"author_association"` // GitHub
+}
+
+// associations are GitHub's words for those who may have the right to write.
+var associations = map[string]bool{"": true, "OWNER": true, "MEMBER": true, "COLLABORATOR": true}
+
+func (w wireReview) review() Review {
+	r := Review{ID: w.ID, Author: w.User.Login, Bot: w.User.Type == "Bot", Member: associations[w.Association], Commit: w.CommitID, Body: w.Body, State: Withdrawn}
+	switch strings.ToUpper(w.State) {
+	case "APPROVED":
+		r.State = Approves
+	case "CHANGES_REQUESTED", "REQUEST_CHANGES":
+		r.State = Requests
+	case "COMMENTED", "COMMENT":
+		r.State = Comments
+	}
+	if w.Dismissed {
+		r.State = Withdrawn
+	}
+	return r
+}
+
+// Reviews returns the reviews of a pull request, the oldest first.
+func (c *Client) Reviews(ctx context.Context, number int) (list []Review, err error) {
+	err = c.pages(ctx, pullPath(number)+"/reviews", func() (any, func() int) {
+		var page []wireReview
+		return &page, func() int {
+			for _, w := range page {
+				list = append(list, w.review())
+			}
+			return len(page)
+		}
+	})
+	return list, err
+}
+
+// Comment is a comment on a line of a pull request. Body is other people's words.
+type Comment struct {
+	ID       int64
+	Author   string // account
+	Path     string
+	Line     int // zero: not known
+	Body     string
+	Resolved bool
+}
+
+type wireLineComment struct {
+	ID       int64  `json:"id"`
+	User     user   `json:"user"`
+	Body     string `json:"body"`
+	Path     string `json:"path"`
+	Line     int    `json:"line"`     // GitHub
+	Position int    `json:"position"` // Gitea: the line
+	Resolver *user  `json:"resolver"` // Gitea
+}
+
+// ReviewComments returns the comments of a review.
+func (c *Client) ReviewComments(ctx context.Context, number int, review int64) (list []Comment, err error) {
+	err = c.pages(ctx, fmt.Sprintf("%s/reviews/%d/comments", pullPath(number), review), func() (any, func() int) {
+		var page []wireLineComment
+		return &page, func() int {
+			for _, w := range page {
+				list = append(list, Comment{ID: w.ID, Author: w.User.Login, Path: w.Path, Line: cmp.Or(w.Line, w.Position), Body: w.Body, Resolved: w.Resolver != nil})
+			}
+			return len(page)
+		}
+	})
+	if err != nil || len(list) == 0 || c.server.Kind == Gitea {
+		return list, err
+	}
+	resolved, err := c.resolved(ctx, number)
+	for i := range list {
+		list[i].Resolved = resolved[list[i].ID]
+	}
+	return list, err
+}
+
+// pages reads the pages of a list until one is short. Each page is decoded into a value of its own, which is then taken.
+func (c *Client) pages(ctx context.Context, path string, next func() (page any, take func() int)) error {
+	for n := 1; n <= maxPages; n++ {
+		page, take := next()
+		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?per_page=%d&limit=%d&page=%d", path, perPage, perPage, n), nil, page); err != nil {
+			return err
+		}
+		// Gitea's pages may be shorter than what was asked for.
+		if got := take(); got == 0 || c.server.Kind == GitHub && got < perPage {
+			return nil
+		}
+	}
+	return nil
+}
+
+// resolved returns the comments of GitHub's threads that are resolved, which only its GraphQL API tells.
+func (c *Client) resolved(ctx context.Context, number int) (map[int64]bool, error) {
+	var out struct {
+		Data struct {
+			Repository struct {
+				PullRequest struct {
+					ReviewThreads struct {
+						Nodes []struct {
+							IsResolved bool `json:"isResolved"`
+							Comments   struct {
+								Nodes []struct {
+									ID int64 `json:"databaseId"`
+								} `json:"nodes"`
+							} `json:"comments"`
+						} `json:"nodes"`
+					} `json:"reviewThreads"`
+				} `json:"pullRequest"`
+			} `json:"repository"`
+		} `json:"data"`
+		Errors []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	in := map[string]any{
+		"query": "query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) { pullRequest(number: $number) { " +
+			"reviewThreads(last: 100) { nodes { isResolved comments(first: 100) { nodes { databaseId } } } } } } }",
+		"variables": map[string]any{"owner": c.repo.Owner, "name": c.repo.Name, "number": number},
+	}
+	if err := c.call(ctx, http.MethodPost, c.graphQL(), in, &out); err != nil {
+		return nil, err
+	}
+	if len(out.Errors) > 0 {
+		return nil, &Error{Code: http.StatusUnprocessableEntity, Message: out.Errors[0].Message}
+	}
+	found := map[int64]bool{}
+	for _, thread := range out.Data.Repository.PullRequest.ReviewThreads.Nodes {
+		for _, comment := range thread.Comments.Nodes {
+			found[comment.ID] = thread.IsResolved
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,252 @@
+package forgetest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/forge"
+)
+
+// Me is the account of the token.
+const Me = "ratchet-bot"
+
+// Issue is an issue of the server.
+type Issue struct {
+	Number         int
+	Title, Body    string
+	Author         string
+	Closed, Locked bool
+	IsPull         bool
+	Comments       []*Comment
+}
+
+// Comment is a comment on an issue, or on a line of a pull request.
+type Comment struct {
+	ID           int64
+	Author, Body string
+	Path         string
+	Line         int
+	Resolved     bool
+}
+
+// Review is a review of a pull request. State is GitHub's word.
+type Review struct {
+	ID                          int64
+	Author, Body, State, Commit string
+	Comments                    []*Comment
+}
+
+// Check is a check run, or a status of a server of the other kind. Conclusion is GitHub's word; empty: it runs.
+type Check struct{ Name, Conclusion, Text string }
+
+// AddIssue adds an issue.
+func (s *Server) AddIssue(i Issue) { s.set(func() { s.issues[i.Number] = &i }) }
+
+// ChangeIssue changes an issue, as a person does on its page.
+func (s *Server) ChangeIssue(number int, change func(*Issue)) {
+	s.set(func() { change(s.issues[number]) })
+}
+
+// Comments returns copies of the comments on an issue.
+func (s *Server) Comments(number int) (list []Comment) {
+	s.set(func() {
+		for _, c := range s.issues[number].Comments {
+			list = append(list, *c)
+		}
+	})
+	return list
+}
+
+// Permit gives an account the right to write.
+func (s *Server) Permit(account string) { s.set(func() { s.writers = append(s.writers, account) }) }
+
+// Review adds a review of the present head of a pull request.
+func (s *Server) Review(number int, r Review) {
+	s.set(func() {
+		p := s.pulls[number-1]
+		if r.Commit == "" {
+			r.Commit, _ = s.git("rev-parse", "refs/heads/"+p.Head)
+		}
+		s.last++
+		r.ID = s.last
+		for _, c := range r.Comments {
+			s.last++
+			c.ID = s.last
+			c.Author = r.Author
+		}
+		p.Reviews = append(p.Reviews, &r)
+	})
+}
+
+// SetChecks sets what continuous integration says of a commit.
+func (s *Server) SetChecks(commit string, list ...Check) { s.set(func() { s.checks[commit] = list }) }
+
+// Conditional returns how many conditional calls were answered with 304, and how many with a body.
+func (s *Server) Conditional() (same, fresh int) {
+	s.set(func() { same, fresh = s.same, s.fresh })
+	return same, fresh
+}
+
+// ofTicket has the effect of a call that tickets make; zero: it is none.
+func (s *Server) ofTicket(r *http.Request, words []string, query, body string) (code int, out any) {
+	number := 0
+	if len(words) > 1 {
+		number, _ = strconv.Atoi(words[1])
+	}
+	switch at := r.Method + " " + words[0]; {
+	case at == "GET user":
+		return http.StatusOK, map[string]string{"login": Me}
+	case at == "GET collaborators" && len(words) == 3:
+		permission := "read"
+		if slices.Contains(s.writers, words[1]) {
+			permission = "write"
+		}
+		return http.StatusOK, map[string]string{"permission": permission}
+	case words[0] == "issues" && len(words) > 1:
+		return s.ofIssue(r.Method, words, number, body)
+	case at == "GET pulls" && len(words) > 1:
+		if number < 1 || number > len(s.pulls) {
+			return http.StatusNotFound, message("Not Found")
+		}
+		return s.ofPull(words, s.pulls[number-1])
+	case at == "GET commits" && len(words) == 3 && words[2] != "statuses":
+		return http.StatusOK, s.ofCommit(words[1], words[2])
+	case words[0] == "graphql" && strings.Contains(query, "reviewThreads"):
+		return http.StatusOK, map[string]any{"data": map[string]any{"repository": map[string]any{"pullRequest": map[string]any{"reviewThreads": map[string]any{"nodes": s.threads()}}}}}
+	}
+	return 0, nil
+}
+
+func (s *Server) ofIssue(method string, words []string, number int, body string) (int, any) {
+	if words[1] == "comments" && method == http.MethodPatch && len(words) == 3 {
+		for _, i := range s.issues {
+			for _, c := range i.Comments {
+				if fmt.Sprint(c.ID) == words[2] && c.Author == Me {
+					c.Body = body
+					return http.StatusOK, wireComment(c)
+				}
+			}
+		}
+		return http.StatusForbidden, message("Must have admin rights to Repository.")
+	}
+	i := s.issues[number]
+	switch {
+	case i == nil:
+		return http.StatusNotFound, message("Not Found")
+	case len(words) == 2:
+		out := map[string]any{"number": i.Number, "title": i.Title, "body": i.Body, "state": "open", "user": map[string]string{"login": i.Author}}
+		if i.Closed {
+			out["state"] = "closed"
+		}
+		word := "locked"
+		if s.Kind == forge.Gitea {
+			word = "is_locked"
+		}
+		out[word] = i.Locked
+		if i.IsPull {
+			out["pull_request"] = map[string]any{}
+		}
+		return http.StatusOK, out
+	case method == http.MethodPost:
+		s.last++
+		c := &Comment{ID: s.last, Author: Me, Body: body}
+		i.Comments = append(i.Comments, c)
+		return http.StatusCreated, wireComment(c)
+	}
+	list := []any{}
+	for _, c := range i.Comments {
+		list = append(list, wireComment(c))
+	}
+	return http.StatusOK, list
+}
+
+func wireComment(c *Comment) map[string]any {
+	return map[string]any{"id": c.ID, "body": c.Body, "user": map[string]string{"login": c.Author}}
+}
+
+func (s *Server) ofPull(words []string, p *Pull) (int, any) {
+	list := []any{}
+	switch {
+	case len(words) == 2:
+		return http.StatusOK, s.wire(p)
+	case len(words) == 3:
+		for _, r := range p.Reviews {
+			state := r.State
+			if s.Kind == forge.Gitea {
+				state = map[string]string{"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT"}[state]
+				if state == "" {
+					state = r.State
+				}
+			}
+			out := map[string]any{"id": r.ID, "body": r.Body, "state": state, "commit_id": r.Commit, "user": map[string]string{"login": r.Author}}
+			if s.Kind == forge.GitHub {
+				out["author_association"] = "MEMBER"
+			}
+			list = append(list, out)
+		}
+	default:
+		for _, r := range p.Reviews {
+			for _, c := range r.Comments {
+				if fmt.Sprint(r.ID) != words[3] {
+					continue
+				}
+				out := wireComment(c)
+				out["path"] = c.Path
+				if s.Kind == forge.GitHub {
+					out["line"] = c.Line
+				} else if out["position"] = c.Line; c.Resolved {
+					out["resolver"] = map[string]string{"login": "kim"}
+				}
+				list = append(list, out)
+			}
+		}
+	}
+	return http.StatusOK, list
+}
+
+// threads returns GitHub's threads of all pull requests, one for each comment.
+func (s *Server) threads() (nodes []any) {
+	for _, p := range s.pulls {
+		for _, r := range p.Reviews {
+			for _, c := range r.Comments {
+				nodes = append(nodes, map[string]any{"isResolved": c.Resolved, "comments": map[string]any{"nodes": []any{map[string]any{"databaseId": c.ID}}}})
+			}
+		}
+	}
+	return nodes
+}
+
+func (s *Server) ofCommit(commit, part string) any {
+	runs, suites, statuses := []any{}, []any{}, []any{}
+	for _, e := range s.statuses[commit] {
+		statuses = append(statuses, map[string]any{"state": e.State, "status": e.State, "context": e.Context, "description": e.Description})
+	}
+	for _, c := range s.checks[commit] {
+		status := "completed"
+		if c.Conclusion == "" {
+			status = "in_progress"
+		}
+		state := map[string]string{"": "pending", "success": "success"}[c.Conclusion]
+		if state == "" {
+			state = "failure"
+		}
+		switch {
+		case s.Kind == forge.Gitea:
+			statuses = append(statuses, map[string]any{"status": state, "context": c.Name, "description": c.Text})
+		case c.Conclusion == "action_required": // such a workflow has no run yet
+			suites = append(suites, map[string]any{"conclusion": c.Conclusion, "app": map[string]string{"name": c.Name}})
+		default:
+			runs = append(runs, map[string]any{"name": c.Name, "status": status, "conclusion": c.Conclusion, "output": map[string]string{"title": c.Text}})
+		}
+	}
+	switch part {
+	case "check-runs":
+		return map[string]any{"total_count": len(runs), "check_runs": runs}
+	case "check-suites":
+		return map[string]any{"total_count": len(suites), "check_suites": suites}
+	}
+	return map[string]any{"total_count": len(statuses), "statuses": statuses}
+}
