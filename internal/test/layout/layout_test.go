@@ -21,7 +21,7 @@ var layers = [][]string{{"starter", "worker"}, {"host"}, {"workflows"}, {"activi
 var floors = [][]string{
 	{"provider"},
 	{"intake", "merge", "scratch", "workspace"},
-	{"agent", "citizen", "patch", "pullrequest", "session"},
+	{"agent", "citizen", "patch", "pullrequest", "session", "ticket"},
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "temporalclient", "toolchain"},
 	{"egress", "engine"},
 	{"box", "hunks", "notify", "toolserver"},
@@ -35,7 +35,7 @@ var testRooms = []string{"test"}
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
-var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/hunks", "internal/notify", "internal/display", "internal/dispatch", "internal/delivery", "internal/review", "internal/toolcall", "internal/allow", "internal/exact", "internal/thinking", "internal/session", "internal/setup"}
+var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/hunks", "internal/notify", "internal/display", "internal/dispatch", "internal/delivery", "internal/review", "internal/toolcall", "internal/allow", "internal/exact", "internal/thinking", "internal/session", "internal/setup", "internal/ticket"}
 
 var touching = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall"}
 
