@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -30,6 +31,11 @@ type Config struct {
 	Link func(run.ID) string
 	// Redact removes the worker's secrets from a text.
 	Redact func(string) string
+	// Engine starts the runs of tickets. Activities of tickets alone use it.
+	Engine Engine
+	// Pace is the time between two looks at a pull request whose checks run. One that waits for people is looked at a
+	// tenth as often. Zero means DefaultPace.
+	Pace time.Duration
 }
 
 // Activities are the activities of pull requests.
@@ -56,6 +62,10 @@ type Target struct {
 	Title string `json:"title,omitempty"`
 	// Draft keeps the pull request of a completed run a draft.
 	Draft bool `json:"draft,omitempty"`
+	// Branch is the branch of the server that the commits go to; empty: one with the name of the run's.
+	Branch string `json:"branch,omitempty"`
+	// Closes is the number of the issue that the merge closes; zero: none.
+	Closes int `json:"closes,omitempty"`
 }
 
 // Pushed is the result of PushBranch.
@@ -118,6 +128,9 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 	if link := a.link(in.RunID); link != "" {
 		text += "\n[Review page of the run](" + link + ")\n"
 	}
+	if in.Closes > 0 {
+		text += fmt.Sprintf("\nCloses #%d.\n", in.Closes)
+	}
 	draft := in.Draft || r.snapshot.State.Status != run.Completed
 	title := in.Title
 	if title == "" {
@@ -149,9 +162,6 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 	return out, nil
 }
 
-// statusContext names the status that this package sets. Branch protection can require it.
-const statusContext = "ratchet"
-
 // SetStatus sets the status of the pushed commit: what was approved, by whom, and which checks passed.
 func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) error {
 	r, err := a.read(in.RunID)
@@ -166,7 +176,7 @@ func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) er
 	if err != nil {
 		return a.told(err)
 	}
-	s := forge.Status{State: forge.Pending, Context: statusContext, Description: a.redact(text), TargetURL: a.link(in.RunID)}
+	s := forge.Status{State: forge.Pending, Context: forge.OwnContext, Description: a.redact(text), TargetURL: a.link(in.RunID)}
 	switch status := r.snapshot.State.Status; {
 	case r.snapshot.Head != pushed.Head: // the run has gone on since
 	case status == run.Completed:

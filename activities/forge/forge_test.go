@@ -71,11 +71,16 @@ func (f *fixture) commitOn(branch, message string) string {
 // record writes the record of a run that has completed with one commit.
 func (f *fixture) record(base string) {
 	f.t.Helper()
-	in := run.Input{
+	f.recordRun(run.Input{
 		RunID: id, Goal: "Trim titles\n\nof all pages", Repository: run.Repository{Path: f.repo, Base: run.Commit(base)}, NoBaseline: true,
 		Providers: run.Providers{Planner: "p", Developer: "claude", Fixer: "p"}, Checks: []string{"go test ./..."}, Policy: run.Always,
-	}
-	s := run.New(in)
+	}, f.head)
+}
+
+// recordRun writes the record of a run that has completed with the commit head.
+func (f *fixture) recordRun(in run.Input, head string) {
+	f.t.Helper()
+	base, s := in.Repository.Base, run.New(in)
 	var events []run.Event
 	add := func(p run.Payload) {
 		e := s.Event(time.Unix(int64(len(events)+1), 0), p)
@@ -88,7 +93,7 @@ func (f *fixture) record(base string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	dir := store.Run(id)
+	dir := store.Run(in.RunID)
 	report, err := dir.Keep("report.json", []byte(`{"checks":[{"command":"go test ./...","status":"pass","sandbox":"bwrap 0.8.0"}]}`))
 	if err != nil {
 		f.t.Fatal(err)
@@ -97,10 +102,10 @@ func (f *fixture) record(base string) {
 	add(run.PhaseStarted{Role: run.Planner, Provider: "p"})
 	add(run.PhaseCompleted{Result: run.Planned})
 	add(run.PhaseStarted{Role: run.Developer, Provider: "claude"})
-	add(run.PatchProduced{Proposal: run.Proposal{Base: run.Commit(base), Summary: "trim", Patch: run.Ref{Digest: run.DigestOf([]byte("patch"))}}})
+	add(run.PatchProduced{Proposal: run.Proposal{Base: base, Summary: "trim", Patch: run.Ref{Digest: run.DigestOf([]byte("patch"))}}})
 	add(s.NewApproval())
 	add(run.ApprovalGranted{ApprovalID: s.Approval.ApprovalID, By: "kim"})
-	add(run.PatchApplied{Patch: run.DigestOf([]byte("patch")), Base: run.Commit(base), Commit: run.Commit(f.head)})
+	add(run.PatchApplied{Patch: run.DigestOf([]byte("patch")), Base: base, Commit: run.Commit(head)})
 	add(run.PhaseCompleted{Result: s.Outcome})
 	add(run.PhaseStarted{Role: run.Evaluator})
 	add(run.EvaluationPassed{Evaluation: run.Evaluation{Report: report}})

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,14 @@ type place struct {
 	close  func()
 }
 
-func (a *Activities) locate(ctx context.Context, r recorded, in Target) (p place, err error) {
-	source := git.Repo{Dir: r.snapshot.Input.Repository.Path}
-	name := in.Remote
-	if name == "" {
-		name = "origin"
-	}
+func (a *Activities) locate(ctx context.Context, r recorded, in Target) (place, error) {
+	return a.locateAt(ctx, r.snapshot.Input.Repository.Path, in.Remote, r.snapshot.Head)
+}
+
+// locateAt is locate for a commit of a repository. An empty name means the remote origin.
+func (a *Activities) locateAt(ctx context.Context, dir, name string, head run.Commit) (p place, err error) {
+	source := git.Repo{Dir: dir}
+	name = cmp.Or(name, "origin")
 	out, err := source.Run(ctx, "config", "--get", "remote."+name+".url")
 	if git.ExitCode(err) == 1 {
 		return p, refusedf("the repository has no remote %s: add it, or name another with --remote", name)
@@ -51,12 +54,12 @@ func (a *Activities) locate(ctx context.Context, r recorded, in Target) (p place
 	if err != nil {
 		return p, err
 	}
-	dir, err := os.MkdirTemp("", "ratchet-push-")
+	temp, err := os.MkdirTemp("", "ratchet-push-")
 	if err != nil {
 		return p, err
 	}
-	p.close = func() { os.RemoveAll(dir) }
-	if p.shadow, err = git.Shadow(filepath.Join(dir, "git"), strings.TrimSpace(string(common)), dir, git.ID(r.snapshot.Head)); err != nil {
+	p.close = func() { os.RemoveAll(temp) }
+	if p.shadow, err = git.Shadow(filepath.Join(temp, "git"), strings.TrimSpace(string(common)), temp, git.ID(head)); err != nil {
 		p.close()
 		return p, err
 	}
@@ -67,31 +70,12 @@ func (a *Activities) locate(ctx context.Context, r recorded, in Target) (p place
 
 func (p place) push(ctx context.Context, r recorded, in Target) (Pushed, error) {
 	head := r.snapshot.Head
-	out := Pushed{Repository: p.repo, Branch: r.snapshot.Input.BranchName(), Head: head}
-	info, err := p.client.Info(ctx)
-	switch {
-	case err != nil:
-		return out, err
-	case info.Archived:
-		return out, refusedf("%s is archived: nothing can be pushed to it", p.repo)
-	case !info.MayPush:
-		return out, refusedf("the worker's token may not push to %s: give it write permission for contents and pull requests", p.repo)
-	}
-	there, err := p.shadow.RemoteBranches(ctx, p.remote, slices.Compact([]string{out.Branch, info.DefaultBranch, in.Base, p.branch})...)
+	out := Pushed{Repository: p.repo, Branch: cmp.Or(in.Branch, r.snapshot.Input.BranchName()), Head: head}
+	there, base, err := p.branches(ctx, out.Branch, in.Base)
 	if err != nil {
 		return out, err
 	}
-	switch {
-	case in.Base != "" && there[in.Base] == "":
-		return out, refusedf("%s has no branch %s to merge into", p.repo, in.Base)
-	case in.Base != "":
-		out.Base = in.Base
-	case p.branch != "" && p.branch != out.Branch && there[p.branch] != "":
-		out.Base = p.branch
-	default:
-		out.Base = info.DefaultBranch
-	}
-	if out.Base == out.Branch {
+	if out.Base = base; base == out.Branch {
 		return out, refusedf("branch %s cannot be merged into itself", out.Branch)
 	}
 	if out.Unpushed, err = p.countUnpushed(ctx, there[out.Base], firstBase(r.snapshot.Input)); err != nil {
@@ -111,6 +95,32 @@ func (p place) push(ctx context.Context, r recorded, in Target) (Pushed, error) 
 		return out, pushError(p.repo, err)
 	}
 	return out, nil
+}
+
+// branches returns the server's branches that a push of branch concerns, and the one to merge into: base, or, where that is
+// empty, the default that Target.Base tells.
+func (p place) branches(ctx context.Context, branch, base string) (there map[string]string, into string, err error) {
+	info, err := p.client.Info(ctx)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case info.Archived:
+		return nil, "", refusedf("%s is archived: nothing can be pushed to it", p.repo)
+	case !info.MayPush:
+		return nil, "", refusedf("the worker's token may not push to %s: give it write permission for contents and pull requests", p.repo)
+	}
+	there, err = p.shadow.RemoteBranches(ctx, p.remote, slices.Compact([]string{branch, info.DefaultBranch, base, p.branch})...)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case base != "" && there[base] == "":
+		return nil, "", refusedf("%s has no branch %s to merge into", p.repo, base)
+	case base != "":
+		return there, base, nil
+	case p.branch != "" && p.branch != branch && there[p.branch] != "":
+		return there, p.branch, nil
+	}
+	return there, info.DefaultBranch, nil
 }
 
 // firstBase returns the commit that the run began at, or the first of the runs before it.

@@ -1,0 +1,272 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/ticket"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+// Ticket names an issue and says how its runs are made.
+type Ticket struct {
+	Repository forge.Repo `json:"repository"`
+	Issue      int        `json:"issue"`
+	// Input is the runs', without an id, a name, a goal and a base commit. Its budget of money is that of all runs.
+	Input run.Input `json:"input"`
+	// Base is the branch or commit that the first run begins at.
+	Base string `json:"base"`
+	// Template is that of the branches' names; empty: the default.
+	Template string `json:"template,omitempty"`
+	Remote   string `json:"remote,omitempty"` // as in Target
+	Into     string `json:"into,omitempty"`   // the branch to merge into, as Target.Base
+}
+
+// Name returns the name of the ticket.
+func (t Ticket) Name() string { return fmt.Sprintf("%s#%d", t.Repository, t.Issue) }
+
+// Engine is what the activities of tickets need of the engine.
+type Engine interface {
+	// Begin names the run, makes its branch and starts it. It does nothing if the engine has a run of this id.
+	Begin(ctx context.Context, in *run.Input, template string) error
+	// Known returns the name of a run, and whether the engine has it.
+	Known(ctx context.Context, id run.ID) (run.Name, bool, error)
+	// Status returns the status of a run, and whether it is over.
+	Status(ctx context.Context, id run.ID) (run.Status, bool, error)
+	// Watch has the watch of a repository signal a ticket when what it waits for may have changed.
+	Watch(ctx context.Context, e WatchEntry) error
+}
+
+// UnchangedError is the type of the error of a run that is not over, and of pull requests that have not changed. It is no
+// failure: the engine calls again.
+const UnchangedError = "ForgeUnchanged"
+
+// Frozen is the issue as it is when a ticket begins.
+type Frozen struct {
+	Title  string     `json:"title"`
+	Digest run.Digest `json:"digest"`
+}
+
+func digestOf(i forge.Issue) run.Digest { return run.DigestOf([]byte(i.Title + "\x00" + i.Body)) }
+
+// FreezeIssue reads the issue, and refuses a ticket that could not end in a pull request. It changes nothing.
+func (a *Activities) FreezeIssue(ctx context.Context, in Ticket) (out Frozen, err error) {
+	src, err := workspace.Inspect(ctx, in.Input.Repository.Path, in.Base)
+	if err != nil {
+		return out, a.told(refusedf("%v", err))
+	}
+	client, err := a.clientOf(in.Repository)
+	if err != nil {
+		return out, a.told(err)
+	}
+	issue, err := client.Issue(ctx, in.Issue)
+	said, _ := errors.AsType[*forge.Error](err)
+	switch {
+	case said != nil && (said.Code == 404 || said.Code == 410):
+		return out, a.told(refusedf("%s has no issue %d, or the worker's token may not see it: give it read permission for issues", in.Repository, in.Issue))
+	case err != nil:
+		return out, a.told(err)
+	case issue.IsPull:
+		return out, a.told(refusedf("%s is a pull request: name the issue", in.Name()))
+	case !issue.Open:
+		return out, a.told(refusedf("issue %s is closed: open it again", in.Name()))
+	case issue.Locked:
+		return out, a.told(refusedf("issue %s is locked: unlock it", in.Name()))
+	}
+	at, err := a.locateAt(ctx, in.Input.Repository.Path, in.Remote, src.Base)
+	if err != nil {
+		return out, a.told(err)
+	}
+	defer at.close()
+	if !strings.EqualFold(at.client.PushURL(), client.PushURL()) {
+		return out, a.told(refusedf("the issue is one of %s, and the repository %s is pushed to %s: name the right one with --repo or --remote", in.Repository, in.Input.Repository.Path, at.repo))
+	}
+	if _, _, err := at.branches(ctx, "", in.Into); err != nil {
+		return out, a.told(err)
+	}
+	return Frozen{Title: run.OneLine(a.redact(issue.Title), "an issue"), Digest: digestOf(issue)}, nil
+}
+
+// Round is what StartRound needs of the ticket's state.
+type Round struct {
+	Ticket Ticket       `json:"ticket"`
+	State  ticket.State `json:"state"`
+	// Name is that of the workflow execution. With the number of the run it makes the run's id.
+	Name string `json:"name"`
+}
+
+// Begun is the result of StartRound.
+type Begun struct {
+	RunID     run.ID   `json:"runId,omitempty"` // empty: there is nothing to do any more
+	Name      run.Name `json:"name,omitempty"`
+	Delivered []string `json:"delivered,omitempty"` // keys of the feedback that the run has got
+}
+
+// StartRound starts the next run of a ticket: the first with the text of the issue, a later one at the last commit of
+// the one before, with what checks and people say of it at this moment. A second call finds the run of the first.
+func (a *Activities) StartRound(ctx context.Context, in Round) (out Begun, err error) {
+	id := run.ID(uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "ratchet-ticket:%s:%d", in.Name, in.State.Runs+1)).String())
+	if name, known, err := a.config.Engine.Known(ctx, id); err != nil || known {
+		return Begun{RunID: id, Name: name}, a.told(err)
+	}
+	client, err := a.clientOf(in.Ticket.Repository)
+	if err != nil {
+		return out, a.told(err)
+	}
+	issue, err := client.Issue(ctx, in.Ticket.Issue)
+	if err != nil {
+		return out, a.told(err)
+	}
+	var next run.Input
+	if in.State.Run == "" {
+		next, err = a.firstInput(ctx, in, issue)
+	} else {
+		next, out.Delivered, err = a.nextInput(ctx, client, in, issue)
+	}
+	if err != nil || next.Goal == "" {
+		return out, a.told(err)
+	}
+	next.RunID, next.Name = id, ""
+	next.Naming.Branch = id.Branch() // until it has its name
+	if next.MaxCost = in.Ticket.Input.MaxCost; next.MaxCost > 0 {
+		next.MaxCost = max(next.MaxCost-in.State.Spent, 1)
+	}
+	if err := next.Validate(); err != nil {
+		return out, a.told(refusedf("%v", err))
+	}
+	if err := a.config.Engine.Begin(ctx, &next, in.Ticket.Template); err != nil {
+		return out, a.told(err)
+	}
+	failpoint.Hit("ticket.started")
+	out.RunID, out.Name = id, next.Name
+	return out, nil
+}
+
+func (a *Activities) firstInput(ctx context.Context, in Round, issue forge.Issue) (next run.Input, err error) {
+	if digestOf(issue) != in.State.Digest {
+		return next, refusedf("the issue was edited while the ticket began: stop and retry to read the new text")
+	}
+	src, err := workspace.Inspect(ctx, in.Ticket.Input.Repository.Path, in.Ticket.Base)
+	if err != nil {
+		return next, refusedf("%v", err)
+	}
+	next = in.Ticket.Input
+	next.Repository.Base, next.Goal = src.Base, a.goal(issue)
+	return next, nil
+}
+
+func (a *Activities) goal(i forge.Issue) string {
+	return ticket.Goal(i.Number, a.redact(i.Title), a.redact(i.Body))
+}
+
+// nextInput returns the input of a later run. Its goal is empty where nothing is left to do.
+func (a *Activities) nextInput(ctx context.Context, client *forge.Client, in Round, issue forge.Issue) (next run.Input, keys []string, err error) {
+	before, err := a.read(in.State.Run)
+	if err != nil {
+		return next, nil, err
+	}
+	var notes []string
+	if in.State.Pull > 0 {
+		p, err := client.Pull(ctx, in.State.Pull)
+		if err != nil {
+			return next, nil, err
+		}
+		if p.Head != string(in.State.Head) || !p.Open { // the ticket looks again
+			return next, nil, nil
+		}
+		f, err := a.feedbackOn(ctx, client, in.State.Pull, p.Head, issue.Author)
+		if err != nil {
+			return next, nil, err
+		}
+		notes, keys = f.notes(in.State.Delivered)
+		if len(keys) == 0 && in.State.Note == "" {
+			return next, nil, nil
+		}
+	}
+	if in.State.Note != "" {
+		notes = append(notes, a.redact(in.State.Note))
+	}
+	next = before.snapshot.GoOn(notes...)
+	if digestOf(issue) == in.State.Digest {
+		next.Goal = a.goal(issue)
+	}
+	return next, keys, nil
+}
+
+// RoundEnd is how a run of a ticket ended.
+type RoundEnd struct {
+	Commits int        `json:"commits"`
+	Head    run.Commit `json:"head,omitempty"`
+	Branch  string     `json:"branch"`
+	Cost    run.Micros `json:"cost"`
+	// Problem says why the run has no result; empty: it completed.
+	Problem string `json:"problem,omitempty"`
+}
+
+// AwaitRound returns how a run ended. While it is not over its error makes the engine call again, which takes no room in
+// a history and no place in a worker.
+func (a *Activities) AwaitRound(ctx context.Context, id run.ID) (out RoundEnd, err error) {
+	status, over, err := a.config.Engine.Status(ctx, id)
+	if err != nil {
+		return out, a.told(err)
+	}
+	if !over {
+		return out, temporal.NewApplicationError(fmt.Sprintf("run %s is %s", id, status), UnchangedError)
+	}
+	r, err := a.read(id)
+	if err != nil {
+		return out, a.told(err)
+	}
+	s := r.snapshot
+	out = RoundEnd{Commits: s.Commits, Head: s.Head, Branch: s.Input.BranchName(), Cost: s.Usage.Cost}
+	if s.State.Status == run.Completed {
+		return out, nil
+	}
+	out.Problem = fmt.Sprintf("run %s is %s", r.name(), s.State.Status)
+	if !s.State.Status.Terminal() { // its workflow was ended from outside
+		out.Problem = fmt.Sprintf("the workflow of run %s was ended from outside", r.name())
+	}
+	if e := s.State.LastError; e != nil {
+		out.Problem += ": " + display.OneLine(a.redact(e.Message), 300)
+	}
+	return out, nil
+}
+
+// Said is the input of SayOnIssue.
+type Said struct {
+	Repository forge.Repo `json:"repository"`
+	Issue      int        `json:"issue"`
+	Text       string     `json:"text"`
+}
+
+// SayOnIssue makes the text the ticket's one comment on its issue.
+func (a *Activities) SayOnIssue(ctx context.Context, in Said) error {
+	client, err := a.clientOf(in.Repository)
+	if err != nil {
+		return a.told(err)
+	}
+	err = lacks(client.SetComment(ctx, in.Issue, ticket.Marker, a.redact(in.Text)), in.Repository, "write permission for issues")
+	failpoint.Hit("ticket.said")
+	return a.told(err)
+}
+
+// lacks names the permission where the server refuses a call for the want of one.
+func lacks(err error, r forge.Repo, permission string) error {
+	if said, ok := errors.AsType[*forge.Error](err); ok && said.Code == 403 && !said.Retriable() {
+		return refusedf("the worker's token lacks %s on %s (%s)", permission, r, said.Message)
+	}
+	return err
+}
+
+// DefaultPace is the time between two looks at a pull request whose checks run.
+const DefaultPace = 30 * time.Second
