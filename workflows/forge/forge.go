@@ -1,10 +1,10 @@
-// Package forge is the workflow that brings a run's branch to the server of its team as a pull request.
+// Package forge holds the workflow that brings a run's branch to the server of its team as a pull request, and those of
+// tickets: Ticket works on an issue until it is merged, and Watch polls a repository for all its tickets.
 package forge
 
 import (
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -27,10 +27,7 @@ var acts *activities.Activities
 // PullRequest pushes the branch of a run, opens its pull request or brings it up to date, and sets the status of the
 // pushed commit. A second call does what is left to do. It fails with the error of a step that no retry mends.
 func PullRequest(ctx workflow.Context, in activities.Target) (out Result, err error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: 10 * time.Minute, ScheduleToCloseTimeout: 24 * time.Hour,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute},
-	})
+	ctx = acting(ctx, 24*time.Hour)
 	if err := workflow.ExecuteActivity(ctx, acts.PushBranch, in).Get(ctx, &out.Pushed); err != nil {
 		return out, err
 	}
@@ -43,8 +40,10 @@ func PullRequest(ctx workflow.Context, in activities.Target) (out Result, err er
 	return out, workflow.ExecuteActivity(ctx, acts.SetStatus, in, out.Pushed).Get(ctx, nil)
 }
 
-// Register registers the workflow and its activities with a worker.
+// Register registers the workflows and their activities with a worker.
 func Register(w worker.Registry, a *activities.Activities) {
-	w.RegisterWorkflow(PullRequest)
+	for _, flow := range []any{PullRequest, Ticket, Watch} {
+		w.RegisterWorkflow(flow)
+	}
 	w.RegisterActivity(a)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 	"github.com/ratchet-dev/ratchet/workflows/dispatch"
+	"github.com/ratchet-dev/ratchet/workflows/forge"
 	"github.com/ratchet-dev/ratchet/workflows/notify"
 	"github.com/ratchet-dev/ratchet/workflows/session"
 )
@@ -18,7 +19,7 @@ const refusal = "another build of Ratchet started this workflow"
 
 func TestEachWorkflowRefusesAnotherFormat(t *testing.T) {
 	for name, workflow := range map[string]any{
-		"Run": workflows.Run, "Session": session.Session, "Dispatch": dispatch.Dispatch, "Notice": notify.Notice,
+		"Run": workflows.Run, "Session": session.Session, "Dispatch": dispatch.Dispatch, "Notice": notify.Notice, "Ticket": forge.Ticket, "Watch": forge.Watch,
 	} {
 		for input, refused := range map[string]bool{`{}`: true, `{"format":0}`: true, `{"format":2}`: true, `{"format":1}`: false} {
 			var suite testsuite.WorkflowTestSuite

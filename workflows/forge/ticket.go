@@ -1,0 +1,345 @@
+package forge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	activities "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/ticket"
+	"github.com/ratchet-dev/ratchet/workflows/format"
+)
+
+// TicketID returns the id of the workflow of an issue. There is one for ever.
+func TicketID(t activities.Ticket) string { return "ticket-" + strings.ToLower(t.Name()) }
+
+// The messages of a ticket.
+const (
+	TicketQuery   = "ticket"  // its ticket.State
+	ChangedSignal = "changed" // of the watch: look at the server
+	AnswerSignal  = "answer"  // of a person: an Answer
+)
+
+// Answer is what a person says to a ticket's question.
+type Answer struct {
+	// Text is "retry" or "continue"; the next run gets any other text as a note.
+	Text string `json:"text"`
+}
+
+// TicketInput is the input of Ticket.
+type TicketInput struct {
+	Format format.Stamp `json:"format"`
+	activities.Ticket
+	Bounds ticket.Bounds `json:"bounds"`
+	State  ticket.State  `json:"state"` // to go on from
+}
+
+const (
+	// rejoin bounds the wait for a signal of a watch that an operator may have ended.
+	rejoin = 4 * 24 * time.Hour
+	// maxHistory is the number of events after which a wait begins in another execution.
+	maxHistory = 120
+)
+
+// work is a ticket that is being worked on.
+type work struct {
+	in      TicketInput
+	s       *ticket.State
+	changes workflow.ReceiveChannel
+	answers workflow.ReceiveChannel
+	changed bool   // a signal has come since the last look
+	said    string // the text of the comment
+}
+
+// Ticket brings an issue to a merged pull request: a run, its pull request, and further runs on the same branch for what
+// checks and reviewers say, until it is merged or closed, or a bound is reached. Each end is a result. It fails where it
+// cannot begin, so that it can be asked for again.
+func Ticket(ctx workflow.Context, in TicketInput) (ticket.State, error) {
+	in.Format.Check()
+	w := &work{in: in, s: &in.State, changes: workflow.GetSignalChannel(ctx, ChangedSignal), answers: workflow.GetSignalChannel(ctx, AnswerSignal)}
+	if err := workflow.SetQueryHandler(ctx, TicketQuery, func() (ticket.State, error) { return *w.s, nil }); err != nil {
+		return *w.s, err
+	}
+	for w.s.Step != ticket.Over {
+		err := w.step(ctx)
+		switch {
+		case workflow.IsContinueAsNewError(err), err != nil && w.s.Step == ticket.Beginning && w.s.Run == "":
+			return *w.s, err
+		case temporal.IsCanceledError(err) || ctx.Err() != nil:
+			w.finish(ticket.Stopped, "")
+		case err != nil:
+			if w.s.Step != ticket.Waiting {
+				w.s.Since = workflow.Now(ctx)
+			}
+			w.ask("stuck:"+string(w.s.Step), report.ProblemOf(err).Message)
+		}
+		if w.s.Question != nil && w.s.Step != ticket.Waiting && w.s.Step != ticket.Over {
+			w.say(ctx)
+			if err := w.await(ctx, w.patienceEnd(), false); temporal.IsCanceledError(err) {
+				w.finish(ticket.Stopped, "")
+			}
+		}
+	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	w.say(ctx)
+	if w.s.Pull > 0 {
+		info := workflow.GetInfo(ctx)
+		_ = workflow.SignalExternalWorkflow(ctx, WatchID(w.in.Repository, info.TaskQueueName), "", LeaveSignal, info.WorkflowExecution.ID).Get(ctx, nil) // it may be gone
+	}
+	return *w.s, nil
+}
+
+// step does what the state says. Its error is asked about, and the step is done again.
+func (w *work) step(ctx workflow.Context) error {
+	switch w.s.Step {
+	case ticket.Beginning:
+		return w.freeze(ctx)
+	case ticket.Starting:
+		return w.start(ctx)
+	case ticket.Running:
+		return w.run(ctx)
+	case ticket.Opening:
+		return w.open(ctx)
+	}
+	return w.wait(ctx)
+}
+
+func (w *work) freeze(ctx workflow.Context) error {
+	var out activities.Frozen
+	if err := workflow.ExecuteActivity(acting(ctx, 5*time.Minute), acts.FreezeIssue, w.in.Ticket).Get(ctx, &out); err != nil {
+		return err
+	}
+	w.s.Title, w.s.Digest, w.s.Since = out.Title, out.Digest, workflow.Now(ctx)
+	w.s.Step = ticket.Starting
+	if w.s.Pull > 0 {
+		w.s.Step = ticket.Waiting
+		return w.join(ctx)
+	}
+	return nil
+}
+
+func (w *work) start(ctx workflow.Context) error {
+	var out activities.Begun
+	in := activities.Round{Ticket: w.in.Ticket, State: *w.s, Name: workflow.GetInfo(ctx).WorkflowExecution.ID}
+	if err := workflow.ExecuteActivity(acting(ctx, 24*time.Hour), acts.StartRound, in).Get(ctx, &out); err != nil {
+		return err
+	}
+	if out.RunID == "" { // what was asked for is done
+		w.s.Step = ticket.Waiting
+		return nil
+	}
+	if w.s.Pull > 0 {
+		w.s.Rounds++
+	}
+	w.s.Runs++
+	w.s.Run, w.s.Name, w.s.Note = out.RunID, out.Name, ""
+	w.s.Delivered = append(w.s.Delivered, out.Delivered...)
+	w.s.Step = ticket.Running
+	w.say(ctx)
+	return nil
+}
+
+func (w *work) run(ctx workflow.Context) error {
+	waiting := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: time.Minute,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
+	})
+	var end activities.RoundEnd
+	if err := workflow.ExecuteActivity(waiting, acts.AwaitRound, w.s.Run).Get(ctx, &end); err != nil {
+		if temporal.IsCanceledError(err) {
+			ctx, _ := workflow.NewDisconnectedContext(ctx)
+			_ = workflow.RequestCancelExternalWorkflow(ctx, w.s.Run.WorkflowID(), "").Get(ctx, nil)
+		}
+		return err
+	}
+	w.s.Spent += end.Cost
+	switch {
+	case end.Problem != "":
+		w.s.Step, w.s.Since = ticket.Starting, workflow.Now(ctx)
+		w.ask("stuck:run", end.Problem+"; retry starts another run from its last commit, and a text is its note")
+	case end.Commits > 0:
+		w.s.Step = ticket.Opening
+		if w.s.Branch == "" {
+			w.s.Branch = end.Branch
+		}
+	case w.s.Pull == 0:
+		w.finish(ticket.Unchanged, "the run changed nothing")
+	default:
+		w.s.Step = ticket.Waiting
+	}
+	return nil
+}
+
+func (w *work) open(ctx workflow.Context) error {
+	var out Result
+	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: WorkflowID(w.s.Run), StaticSummary: "Pull request of run " + string(w.s.Run)})
+	err := workflow.ExecuteChildWorkflow(child, PullRequest, activities.Target{
+		RunID: w.s.Run, Remote: w.in.Remote, Base: w.in.Into, Branch: w.s.Branch, Closes: w.in.Issue,
+	}).Get(ctx, &out)
+	if err != nil {
+		return err
+	}
+	w.s.Pull, w.s.URL, w.s.Head, w.s.Delivered = out.Number, out.URL, out.Head, nil
+	if out.Merged {
+		w.finish(ticket.Merged, "")
+		return nil
+	}
+	w.s.Step, w.s.Since = ticket.Waiting, workflow.Now(ctx)
+	w.say(ctx)
+	return w.join(ctx)
+}
+
+// join asks the watch for signals. The first comes soon, so that nothing is missed that has changed before.
+func (w *work) join(ctx workflow.Context) error {
+	e := activities.WatchEntry{Ticket: workflow.GetInfo(ctx).WorkflowExecution.ID, Repository: w.in.Repository}
+	e.Issue, e.Pull = w.in.Issue, w.s.Pull
+	return workflow.ExecuteActivity(acting(ctx, time.Hour), acts.JoinWatch, e).Get(ctx, nil)
+}
+
+// wait looks at the server and waits for the next change, or begins the next step.
+func (w *work) wait(ctx workflow.Context) error {
+	if workflow.GetInfo(ctx).GetCurrentHistoryLength() > maxHistory {
+		w.drain()
+		return workflow.NewContinueAsNewError(ctx, Ticket, w.in.at(*w.s))
+	}
+	v, err := w.verdict(ctx)
+	if err != nil {
+		return err
+	}
+	if v.End != "" {
+		w.finish(v.End, v.Reason)
+		return nil
+	}
+	w.s.Question = v.Question
+	w.say(ctx)
+	until := w.patienceEnd()
+	if at := workflow.Now(ctx).Add(v.Again); v.Again > 0 && at.Before(until) {
+		until = at
+	}
+	if err := w.await(ctx, until, true); err != nil {
+		return err
+	}
+	if v.Fix && !w.changed && w.s.Step == ticket.Waiting {
+		w.s.Step = ticket.Starting
+	}
+	return nil
+}
+
+// verdict looks at the server, and says what follows.
+func (w *work) verdict(ctx workflow.Context) (v ticket.Verdict, err error) {
+	var look ticket.Look
+	in := activities.Looked{Repository: w.in.Repository, Issue: w.in.Issue, Pull: w.s.Pull}
+	w.changed = false
+	err = workflow.ExecuteActivity(acting(ctx, 24*time.Hour), acts.LookAtPull, in).Get(ctx, &look)
+	switch {
+	case temporal.IsCanceledError(err):
+		return v, err
+	case err != nil:
+		v.Question = &ticket.Question{Key: "stuck:look", Text: report.ProblemOf(err).Message}
+		return v, nil
+	}
+	w.s.Notes(look)
+	return w.s.Decide(look, w.in.Bounds, workflow.Now(ctx)), nil
+}
+
+// await waits for a signal, for at most rejoin or until a time. At the end of patience the ticket is over.
+func (w *work) await(ctx workflow.Context, until time.Time, rejoining bool) error {
+	now := workflow.Now(ctx)
+	lasts := max(until.Sub(now), 0)
+	again := rejoining && lasts > rejoin
+	if again {
+		lasts = rejoin
+	}
+	timerCtx, stop := workflow.WithCancel(ctx)
+	defer stop()
+	fired := false
+	s := workflow.NewSelector(ctx)
+	s.AddFuture(workflow.NewTimer(timerCtx, lasts), func(f workflow.Future) { fired = f.Get(ctx, nil) == nil })
+	if rejoining { // otherwise nothing is to be looked at before a person has answered
+		s.AddReceive(w.changes, func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil); w.changed = true })
+	}
+	s.AddReceive(w.answers, func(c workflow.ReceiveChannel, _ bool) {
+		var a Answer
+		c.Receive(ctx, &a)
+		w.answer(a)
+	})
+	s.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	s.Select(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.drain()
+	switch {
+	case fired && !workflow.Now(ctx).Before(w.patienceEnd()):
+		w.finish(ticket.OutOfPatience, fmt.Sprintf("nothing was decided for %s", days(w.in.Bounds.Patience)))
+	case fired && again:
+		return w.join(ctx)
+	}
+	return nil
+}
+
+func days(d time.Duration) string { return fmt.Sprintf("%.0f days", d.Hours()/24) }
+
+// drain takes what has come without a wait. It loses no answer and makes one look of many changes.
+func (w *work) drain() {
+	for w.changes.ReceiveAsync(nil) {
+		w.changed = true
+	}
+	for a := (Answer{}); w.answers.ReceiveAsync(&a); a = (Answer{}) {
+		w.answer(a)
+	}
+}
+
+func (w *work) answer(a Answer) {
+	if w.s.Question == nil { // it was answered already
+		return
+	}
+	if !strings.HasPrefix(w.s.Question.Key, "stuck:") {
+		w.s.Answered = append(w.s.Answered, w.s.Question.Key)
+	}
+	if text := strings.TrimSpace(a.Text); !slices.Contains([]string{"", "retry", "continue"}, text) {
+		w.s.Note = text
+	}
+	w.s.Question, w.changed = nil, true
+}
+
+func (w *work) ask(key, text string) { w.s.Question = &ticket.Question{Key: key, Text: text} }
+
+func (w *work) finish(end ticket.End, reason string) {
+	w.s.Step, w.s.End, w.s.Reason, w.s.Question = ticket.Over, end, reason, nil
+}
+
+func (w *work) patienceEnd() time.Time { return w.s.Since.Add(w.in.Bounds.Patience) }
+
+// say writes the state into the comment on the issue, if it says something else. That it cannot is told by the state.
+func (w *work) say(ctx workflow.Context) {
+	text := w.s.Comment(w.in.Bounds)
+	if text == w.said {
+		return
+	}
+	in := activities.Said{Repository: w.in.Repository, Issue: w.in.Issue, Text: text}
+	if err := workflow.ExecuteActivity(acting(ctx, 10*time.Minute), acts.SayOnIssue, in).Get(ctx, nil); err != nil {
+		w.s.Silent = report.ProblemOf(err).Message
+		return
+	}
+	w.said, w.s.Silent = text, ""
+}
+
+// at returns the input of the execution that goes on from a state.
+func (in TicketInput) at(s ticket.State) TicketInput {
+	in.State = s
+	return in
+}
+
+// acting returns the context of activities that look before they act. They are tried for as long as patience.
+func acting(ctx workflow.Context, patience time.Duration) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 10 * time.Minute, ScheduleToCloseTimeout: patience,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute},
+	})
+}

@@ -1,0 +1,78 @@
+package forge_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	activities "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
+	flow "github.com/ratchet-dev/ratchet/workflows/forge"
+)
+
+// A watch polls for all tickets of its repository in one activity, tells each that has changed, goes on after an error that
+// no retry mends, and ends when no ticket is left.
+func TestWatch(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(temporaltest.Quiet{})
+	e := suite.NewTestWorkflowEnvironment()
+	e.SetTestTimeout(time.Minute)
+	flow.Register(e, activities.New(activities.Config{}))
+	var polled [][]string
+	e.OnActivity("PollPulls", mockAnything, mockAnything).Return(func(_ context.Context, entries []activities.WatchEntry) (out activities.Polled, err error) {
+		var names []string
+		out.Seen = map[string]map[string]forge.Seen{}
+		for _, entry := range entries {
+			names = append(names, entry.Ticket)
+			out.Seen[entry.Ticket] = map[string]forge.Seen{"pull": {Digest: "x"}}
+			if entry.Seen == nil {
+				out.Changed = append(out.Changed, entry.Ticket)
+			}
+		}
+		polled = append(polled, names)
+		switch {
+		case len(polled) == 1:
+			return out, temporal.NewNonRetryableApplicationError("401", activities.RefusedError, nil)
+		case len(out.Changed) == 0:
+			// The environment tries no more than ten times.
+			return out, temporal.NewApplicationErrorWithOptions("same", activities.UnchangedError, temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})
+		}
+		return out, nil
+	})
+	var told []string
+	for _, id := range []string{"ticket-1", "ticket-2", "ticket-gone"} {
+		var failure error
+		if id == "ticket-gone" {
+			failure = errors.New("workflow execution already completed")
+		}
+		e.OnSignalExternalWorkflow("default-test-namespace", id, "", flow.ChangedSignal, mockAnything).Return(func(_, id, _, _ string, _ any) error {
+			told = append(told, id)
+			return failure
+		})
+	}
+	join := func(id string) { e.SignalWorkflow(flow.JoinSignal, activities.WatchEntry{Ticket: id}) }
+	e.RegisterDelayedCallback(func() { join("ticket-1") }, 0)
+	e.RegisterDelayedCallback(func() { join("ticket-2"); join("ticket-gone") }, time.Hour)
+	e.RegisterDelayedCallback(func() { e.SignalWorkflow(flow.LeaveSignal, "ticket-1") }, 2*time.Hour)
+	e.RegisterDelayedCallback(func() { e.SignalWorkflow(flow.LeaveSignal, "ticket-2") }, 3*time.Hour)
+	began := e.Now()
+	e.ExecuteWorkflow(flow.Watch, flow.WatchInput{})
+	if err := e.GetWorkflowError(); err != nil || e.Now().Sub(began) < 3*time.Hour {
+		t.Fatalf("got %v after %s, want the end when the last ticket leaves", err, e.Now().Sub(began))
+	}
+	if want := []string{"ticket-1", "ticket-1", "ticket-2", "ticket-gone"}; !slices.Equal(told, want) {
+		t.Errorf("got signals to %v, want %v", told, want)
+	}
+	if last := polled[len(polled)-1]; !slices.Equal(last, []string{"ticket-2"}) {
+		t.Errorf("the last poll is of %v, want ticket-2", last)
+	}
+}
+
+// mockAnything is mock.Anything of testify, which the SDK's environment uses.
+const mockAnything = "mock.Anything"
