@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
@@ -35,6 +36,7 @@ func (c *Config) addForgeFlags(flags *flag.FlagSet) {
 		return err
 	})
 	flags.StringVar(&c.ForgeCA, "forge-ca", "", "`file` with the certificates that those of the servers of --forge are checked by; default: the system's")
+	flags.DurationVar(&c.ForgePace, "forge-pace", forgeacts.DefaultPace, "`duration` between two looks at the pull request of a ticket whose checks run; one that waits for people is looked at a tenth as often")
 }
 
 func parseForge(text string) (forgeFlag, error) {
@@ -105,5 +107,8 @@ func (c Config) redactor() *redact.Redactor {
 
 // forgeConfig returns the configuration of the activities of pull requests.
 func (h *Host) forgeConfig(w *Worker) forgeacts.Config {
-	return forgeacts.Config{RunsDir: h.config.RunsDir, Servers: h.config.servers, Link: w.linkOf, Redact: h.config.redactor().String}
+	return forgeacts.Config{
+		RunsDir: h.config.RunsDir, Servers: h.config.servers, Link: w.linkOf, Redact: h.config.redactor().String, Pace: h.config.ForgePace,
+		Engine: ticketed{scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}, w.Client, w.TaskQueue},
+	}
 }

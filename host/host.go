@@ -72,6 +72,8 @@ type Config struct {
 	Metrics string
 	// ForgeCA is a file with the certificates of those who sign the servers'; empty: the system's.
 	ForgeCA string
+	// ForgePace is the time between two looks at a pull request whose checks run; zero means the default.
+	ForgePace time.Duration
 	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
 	Warn func(error)
 

@@ -16,18 +16,23 @@ type scheduled struct {
 
 // Begin implements activities/schedule.Host.
 func (s scheduled) Begin(ctx context.Context, in *run.Input, template string) error {
-	there, err := s.client.Describe(ctx, in.RunID)
-	if err == nil { // an earlier attempt's
-		in.Name = there.Name
-		return nil
-	}
-	if _, none := errors.AsType[*runs.NotFoundError](err); !none {
+	if name, known, err := s.Known(ctx, in.RunID); err != nil || known { // an earlier attempt's
+		in.Name = name
 		return err
 	}
 	if err := runs.DropNames(ctx, *in, s.runsDir, template); err != nil {
 		return err
 	}
 	return s.client.Begin(ctx, in, s.runsDir, template)
+}
+
+// Known returns the name of a run, and whether the engine has it.
+func (s scheduled) Known(ctx context.Context, id run.ID) (run.Name, bool, error) {
+	there, err := s.client.Describe(ctx, id)
+	if _, none := errors.AsType[*runs.NotFoundError](err); none {
+		return "", false, nil
+	}
+	return there.Name, err == nil, err
 }
 
 // Status implements activities/schedule.Host.

@@ -1,0 +1,256 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
+	internalforge "github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/ticket"
+	"github.com/ratchet-dev/ratchet/workflows/forge"
+)
+
+// TicketView is a ticket as its workflow tells it.
+type TicketView struct {
+	Name  string       `json:"name"` // HOST/OWNER/NAME#NUMBER
+	State ticket.State `json:"state"`
+	Open  bool         `json:"open"`
+	// Problem is why nothing happens at the moment, or why the ticket could not begin; empty: nothing is wrong.
+	Problem string `json:"problem,omitempty"`
+}
+
+const ticketPrefix = "ticket-"
+
+// NoTicketError reports a name that no ticket has.
+type NoTicketError struct{ Name string }
+
+func (e *NoTicketError) Error() string {
+	return fmt.Sprintf("no ticket %q: `starter ticket list` shows those there are", e.Name)
+}
+
+// StartTicket starts the ticket of an issue. There is one for ever: a second call finds it, open or over, and created is
+// false.
+func (c *Client) StartTicket(ctx context.Context, in forge.TicketInput) (created bool, err error) {
+	return c.startTicket(ctx, in, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+}
+
+func (c *Client) startTicket(ctx context.Context, in forge.TicketInput, reuse enums.WorkflowIdReusePolicy) (created bool, err error) {
+	if err := c.mayDecide(); err != nil {
+		return false, err
+	}
+	_, err = c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: forge.TicketID(in.Ticket), TaskQueue: c.queue, StaticSummary: "Issue " + in.Name(),
+		WorkflowIDReusePolicy: reuse, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL, WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, forge.Ticket, in)
+	if _, there := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); there {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RetryTicket begins a ticket that is over again, from where it stood, and with the text of the issue as it is now. The
+// settings are those that it was started with.
+func (c *Client) RetryTicket(ctx context.Context, name string) error {
+	v, err := c.Ticket(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case v.Open && v.State.Question != nil:
+		return c.AnswerTicket(ctx, name, "retry")
+	case v.Open:
+		return fmt.Errorf("ticket %s is %s: it goes on by itself", v.Name, v.State.Step)
+	case v.State.End == ticket.Merged:
+		return fmt.Errorf("ticket %s is merged: there is nothing to retry", v.Name)
+	}
+	in, err := c.ticketInput(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	in.State = v.State.Retried()
+	_, err = c.startTicket(ctx, in, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
+	return err
+}
+
+// ticketInput returns the input of the last execution of a ticket.
+func (c *Client) ticketInput(ctx context.Context, name string) (in forge.TicketInput, err error) {
+	events := c.temporal.GetWorkflowHistory(ctx, ticketPrefix+name, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	first, err := events.Next()
+	if err != nil {
+		return in, err
+	}
+	payloads := first.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	return in, converter.GetDefaultDataConverter().FromPayloads(payloads, &in)
+}
+
+// Ticket returns a ticket by its name.
+func (c *Client) Ticket(ctx context.Context, name string) (v TicketView, err error) {
+	v.Name = strings.ToLower(name)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	d, err := c.temporal.DescribeWorkflowExecution(ctx, ticketPrefix+v.Name, "")
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+		return v, &NoTicketError{name}
+	}
+	if err != nil {
+		return v, err
+	}
+	for _, a := range d.GetPendingActivities() {
+		if f := a.GetLastFailure(); f != nil && f.GetApplicationFailureInfo().GetType() != forgeacts.UnchangedError {
+			v.Problem = f.GetMessage()
+		}
+	}
+	if v.Open = d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING; !v.Open {
+		err = c.temporal.GetWorkflow(ctx, ticketPrefix+v.Name, "").Get(ctx, &v.State)
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+			v.Problem = app.Message()
+			return v, nil
+		}
+		if err != nil {
+			v.Problem = "its workflow was ended from outside"
+		}
+		return v, nil
+	}
+	answer, err := c.temporal.QueryWorkflow(ctx, ticketPrefix+v.Name, "", forge.TicketQuery)
+	if err != nil {
+		v.Problem = cmp.Or(v.Problem, Unanswered(ctx, c.temporal, ticketPrefix+v.Name).Error())
+		return v, nil
+	}
+	if err := answer.Get(&v.State); err != nil {
+		return v, err
+	}
+	if v.State.Step == ticket.Waiting {
+		v.Problem = cmp.Or(v.Problem, c.watchProblem(ctx, d.GetWorkflowExecutionInfo().GetTaskQueue(), v.Name))
+	}
+	return v, nil
+}
+
+// watchProblem returns why the watch of a ticket's repository sees nothing, such as a limit of the server; empty: it sees.
+func (c *Client) watchProblem(ctx context.Context, queue, name string) string {
+	repo, _, _ := strings.Cut(name, "#")
+	parts := strings.Split(repo, "/")
+	if len(parts) != 3 {
+		return ""
+	}
+	d, err := c.temporal.DescribeWorkflowExecution(ctx, forge.WatchID(internalforge.Repo{Host: parts[0], Owner: parts[1], Name: parts[2]}, queue), "")
+	if err != nil {
+		return ""
+	}
+	for _, a := range d.GetPendingActivities() {
+		if f := a.GetLastFailure(); f != nil && f.GetApplicationFailureInfo().GetType() != forgeacts.UnchangedError {
+			return "the server is not asked at the moment: " + f.GetMessage()
+		}
+	}
+	return ""
+}
+
+// maxTickets bounds a list.
+const maxTickets = 100
+
+// Tickets returns the last tickets, the open ones first. One that could not begin is none.
+func (c *Client) Tickets(ctx context.Context) (list []TicketView, err error) {
+	page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		PageSize: maxTickets, Query: "WorkflowType = 'Ticket' AND ExecutionStatus != 'ContinuedAsNew' AND ExecutionStatus != 'Failed'",
+	})
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, e := range page.GetExecutions() {
+		name := nameOfTicket(e)
+		if seen[name] { // a ticket that was retried
+			continue
+		}
+		seen[name] = true
+		v, err := c.Ticket(ctx, name)
+		if _, none := errors.AsType[*NoTicketError](err); none {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	slices.SortStableFunc(list, func(a, b TicketView) int {
+		switch {
+		case a.Open == b.Open:
+			return 0
+		case a.Open:
+			return -1
+		}
+		return 1
+	})
+	return list, nil
+}
+
+func nameOfTicket(e *workflow.WorkflowExecutionInfo) string {
+	return strings.TrimPrefix(e.GetExecution().GetWorkflowId(), ticketPrefix)
+}
+
+// AnswerTicket answers the question of a ticket.
+func (c *Client) AnswerTicket(ctx context.Context, name, text string) error {
+	v, err := c.openTicket(ctx, name)
+	if err != nil {
+		return err
+	}
+	if v.State.Question == nil {
+		return fmt.Errorf("ticket %s has no question: it is %s", v.Name, v.State.Step)
+	}
+	return c.temporal.SignalWorkflow(ctx, ticketPrefix+v.Name, "", forge.AnswerSignal, forge.Answer{Text: text})
+}
+
+// StopTicket ends a ticket and its run. The branch and the pull request stay.
+func (c *Client) StopTicket(ctx context.Context, name string) error {
+	v, err := c.openTicket(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.temporal.CancelWorkflow(ctx, ticketPrefix+v.Name, "")
+}
+
+func (c *Client) openTicket(ctx context.Context, name string) (TicketView, error) {
+	if err := c.mayDecide(); err != nil {
+		return TicketView{}, err
+	}
+	v, err := c.Ticket(ctx, name)
+	if err == nil && !v.Open {
+		err = fmt.Errorf("ticket %s %w: %s", v.Name, ErrOver, cmp.Or(string(v.State.End), v.Problem))
+	}
+	return v, err
+}
+
+// AwaitTicket waits until a ticket has a run, a question or an end, and returns it. Tell gets the reasons why it takes
+// longer, once each.
+func (c *Client) AwaitTicket(ctx context.Context, name string, tell func(string)) (v TicketView, err error) {
+	ticks := time.NewTicker(ticketLook)
+	defer ticks.Stop()
+	last := ""
+	for {
+		if v, err = c.Ticket(ctx, name); err != nil || !v.Open || v.State.Run != "" || v.State.Question != nil {
+			return v, err
+		}
+		if v.Problem != "" && v.Problem != last {
+			last = v.Problem
+			tell(last)
+		}
+		select {
+		case <-ctx.Done():
+			return v, ctx.Err()
+		case <-ticks.C:
+		}
+	}
+}
+
+const ticketLook = 300 * time.Millisecond
