@@ -13,8 +13,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"net/http"
-
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/activities/notify"

@@ -17,11 +17,13 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/resume"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
@@ -139,7 +141,10 @@ func (b bench) await(id string, want run.Status) {
 func TestCommandsOnARealEngine(t *testing.T) {
 	t.Parallel()
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
-	stop := bringUp(t, b.runsDir)
+	server := forgetest.New(t, forge.Gitea)
+	token := filepath.Join(t.TempDir(), "token")
+	clitest.Must(t, os.WriteFile(token, []byte(forgetest.Token), 0o600))
+	stop := bringUp(t, b.runsDir, "--forge", "gitea:"+server.URL+"="+token, "--forge-pace", "50ms")
 	for _, part := range []struct {
 		name string
 		test func(bench)
@@ -165,6 +170,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a retry onto a branch that moved on", testRetryOnto},
 		{"the commands of the page", testPageCommands},
 		{"a schedule", testSchedule},
+		{"a ticket", func(b bench) { testTicket(b, server) }},
 		{"the day after", testAfter},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, clitest.Repository(t), b.answers}) })

@@ -43,6 +43,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/command/show"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/status"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/stop"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/ticket"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/up"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/version"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/watch"
@@ -146,7 +147,7 @@ func commandsOf(c *factory.Factory) (all []*cobra.Command) {
 			all = append(all, cmd)
 		}
 	}
-	add("start", demo.New(c), up.New(c), stop.New(c), initialize.New(c), run.New(c), schedule.New(c), resume.New(c), session.New(c))
+	add("start", demo.New(c), up.New(c), stop.New(c), initialize.New(c), run.New(c), ticket.New(c), schedule.New(c), resume.New(c), session.New(c))
 	add("after", merge.New(c), pr.New(c), retry.New(c), open.New(c), show.New(c), report.New(c), clean.New(c))
 	add("look", review.New(c), list.New(c), status.New(c), watch.New(c), events.New(c), diff.New(c), logs.New(c))
 	add("act", decide.NewApprove(c), decide.NewReject(c), answer.New(c), note.New(c), cancel.New(c))
