@@ -121,9 +121,11 @@ func (w *watch) signal(ctx workflow.Context, id string) {
 	}
 }
 
+// polling returns the context of polls. Each look is an attempt, so the longest interval holds for one that its worker's
+// death ended; what the activity and the server say of the next goes before.
 func polling(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute},
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second},
 	})
 }
