@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,31 +165,4 @@ func TestKilledAtEveryPointOfATicket(t *testing.T) {
 		next.kill()
 	}
 	s.verify(len(points))
-}
-
-// TestTicketsOutliveTheirWorkers kills workers at random while tickets are worked on.
-func TestTicketsOutliveTheirWorkers(t *testing.T) {
-	need.Suite(t, need.Nightly)
-	t.Parallel()
-	const issues, kills = 20, 60
-	s := newTickets(t)
-	w := s.spawn(s.token)
-	var all []client.WorkflowRun
-	for n := range issues {
-		all = append(all, s.startTicket(s.queue, n+1))
-	}
-	for range kills {
-		s.play()
-		select {
-		case <-time.After(time.Duration(rand.IntN(2000)) * time.Millisecond):
-		case <-t.Context().Done():
-			return
-		}
-		w.kill()
-		w = s.spawn(s.token)
-	}
-	for _, wr := range all {
-		s.awaitMerge(wr)
-	}
-	s.verify(issues)
 }
