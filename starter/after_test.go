@@ -100,7 +100,7 @@ func testClean(b bench) {
 	if got := strings.TrimSpace(branches()); got != "ratchet/2-make-it-good" {
 		b.Errorf("after the cleaning there are %q", got)
 	}
-	if out := b.expect(0, "clean", "--older", "0h").out; !strings.Contains(out, "stays: no branch of yours has its commits; --unmerged removes it") {
+	if out := b.expect(0, "clean", "--older", "0h").out; !strings.Contains(out, "stays: not merged; --unmerged removes it") {
 		b.Errorf("what stays is not said:\n%s", out)
 	}
 	testBranchesThatStay(b)

@@ -210,9 +210,9 @@ func TestANoteSaysWhoReadsIt(t *testing.T) {
 	}{
 		{notesLeft{}, "", "the planner reads it"},
 		{notesLeft{}, run.Plan, "the developer reads it, with the plan"},
-		{notesLeft{}, run.Execute, "a fix reads it, if there is one: where the checks pass, no model reads any more"},
+		{notesLeft{}, run.Execute, "the next attempt reads it; if the checks pass there is none, and nobody reads it"},
 		{notesLeft{evaluate: true}, run.Fix, "the evaluator reads it next, and a fix would"},
-		{notesLeft{evaluate: true}, run.Evaluate, "a fix reads it, if there is one: where the checks pass, no model reads any more"},
+		{notesLeft{evaluate: true}, run.Evaluate, "the next attempt reads it; if the checks pass there is none, and nobody reads it"},
 		{notesLeft{steers: true}, run.Execute, "the agent is told now, and the next prompt carries it as well"},
 	} {
 		if got := tt.n.reader(tt.phase); got != tt.want {

@@ -47,7 +47,7 @@ func (n *notesLeft) reader(phase run.Phase) string {
 	case n.evaluate && phase != run.Evaluate:
 		return "the evaluator reads it next, and a fix would"
 	}
-	return "a fix reads it, if there is one: where the checks pass, no model reads any more"
+	return "the next attempt reads it; if the checks pass there is none, and nobody reads it"
 }
 
 // followNotes notes which notes a model reads, and says at the end of a run which were left in vain.

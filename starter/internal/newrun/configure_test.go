@@ -24,7 +24,7 @@ func TestEverySettingIsAFlag(t *testing.T) {
 	var f Flags
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.Register(flags)
-	manual, err := os.ReadFile("../docs/configuration.md")
+	manual, err := os.ReadFile("../../../docs/configuration.md")
 	clitest.Must(t, err)
 	for _, name := range settings.Names() {
 		if flags.Lookup(name) == nil {

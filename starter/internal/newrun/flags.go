@@ -49,7 +49,7 @@ const AgentLimit = 45 * time.Minute
 func (f *Flags) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Repo, "repo", ".", "`directory` in the git repository to work on")
 	flags.StringVar(&f.Base, "base", "", "`commit` to start from; default: the last one, with nothing uncommitted beside it")
-	flags.StringVar(&f.Goal, "goal", "", "`text` of what the run shall reach, in place of GOAL")
+	flags.StringVar(&f.Goal, "goal", "", "`text` of the goal, instead of GOAL")
 	flags.StringVar(&f.goalFile, "goal-file", "", "`file` that holds the goal; - is standard input")
 	flags.StringVar(&f.Provider, "provider", "", "`spec` of the provider of planner, developer and fixer, such as claude, codex, anthropic:<model>, acp:<program and arguments>, command:<program and arguments>")
 	flags.StringVar(&f.roles.Planner, "planner", "", "`spec` of the planner's provider")

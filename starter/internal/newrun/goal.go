@@ -47,9 +47,9 @@ func goalText(c *factory.Factory, f Flags) (string, error) {
 	case f.file:
 		return readGoalFile(c, f.goalFile)
 	case !f.GoalGiven:
-		return "", usage.Errorf("no goal: say what the run shall reach, as in `starter run 'make the tests pass'`, or give --goal-file FILE")
+		return "", usage.Errorf("no goal given: pass one, as in `starter run 'make the tests pass'`, or use --goal-file FILE")
 	case strings.TrimSpace(f.Goal) == "":
-		return "", usage.Errorf("the goal is empty: say what the run shall reach")
+		return "", usage.Errorf("the goal is empty: say what to change")
 	}
 	return plainGoal("the goal", f.Goal)
 }
@@ -77,7 +77,7 @@ func readGoalFile(c *factory.Factory, name string) (string, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(in, run.MaxGoalBytes+1))
 	if err == nil && strings.TrimSpace(string(b)) == "" {
-		err = usage.Errorf("goal file %s is empty: say what the run shall reach", name)
+		err = usage.Errorf("goal file %s is empty: write what to change", name)
 	}
 	if err != nil {
 		return "", err

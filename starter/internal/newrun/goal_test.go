@@ -67,7 +67,7 @@ func TestWhereTheGoalComesFrom(t *testing.T) {
 		{"an argument and a flag", "", []string{"Mend it", "--goal", "Mend that"}, "give one goal"},
 		{"an argument and a file", "", []string{"Mend it", "--goal-file", file}, "give one goal"},
 		{"a flag and a file", "", []string{"--goal", "Mend it", "--goal-file", file}, "give one goal"},
-		{"none for a script", "", nil, "no goal: say what the run shall reach"},
+		{"none for a script", "", nil, "no goal given: pass one"},
 		{"none on a terminal", editor, nil, "Mend it\n# so that it holds\n"},
 		{"none on a terminal, and nothing written", "true", nil, "no run was started"},
 		{"none on a terminal, and an editor that fails", "false", nil, `the editor "false"`},

@@ -184,7 +184,7 @@ func reasonOf(ctx context.Context, c *factory.Factory, f cleanFlags, r runrecord
 	case inUse != nil:
 		return "inUse", display.Line(inUse.Error())
 	case why == "unmerged" && !f.unmerged:
-		return why, "no branch of yours has its commits; --unmerged removes it"
+		return why, "not merged; --unmerged removes it"
 	}
 	return why, ""
 }

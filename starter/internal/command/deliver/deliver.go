@@ -119,7 +119,7 @@ func deliveryCloseCommand(c *factory.Factory) *cobra.Command {
 	var f closeFlags
 	cmd := &cobra.Command{
 		Use:   "close SESSION --confirmed|--unconfirmed|--cancelled",
-		Short: "Close a batch by your own word",
+		Short: "Close a batch manually",
 		Long: `Closes the batch at the head of a session's queue: as confirmed if you have seen the
 result in the session, else as unconfirmed. Another batch, or one of which nothing
 was sent, can be cancelled. Nothing is ever sent again for a batch that waits for a

@@ -154,7 +154,7 @@ func printDeliveries(c *factory.Factory, v deliveryflow.View, stale error) error
 	}
 	s := c.Style()
 	if v.Waiting != "" {
-		c.Printf("\n%s\n", s.Dim("The head is not delivered now: "+story.OneLine(waitingText(v.Waiting), 300)))
+		c.Printf("\n%s\n", s.Dim("The first batch is not delivered now: "+story.OneLine(waitingText(v.Waiting), 300)))
 	}
 	if e := v.Fold.Head(); e != nil && e.Replay == delivery.Manual {
 		c.Printf("\nBatch %s waits for you. Look into the session, then say what you saw:\n  %s\n  %s\n", display.Line(e.Batch.ID),

@@ -19,7 +19,7 @@ func NewList(c *factory.Factory) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "dispatches [GARDEN_ID]",
-		Short: "List the last dispatches and what came of them, the newest first",
+		Short: "List recent dispatches and their outcomes",
 		Long: `Lists the last dispatches, to one session or to all, and what came of each: also of
 those whose sender did not wait for it.`,
 		Example: "  starter dispatches\n  starter dispatches 20260612T101500-3f2a9c --json | jq '.[0].result.outcome'",
