@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 // openDispatch wires the activities of dispatches to the registry of this host.
 func (c Config) openDispatch(dirs citizen.Dirs) (*dispatchacts.Activities, error) {
-	argv, err := catalog.PiArgv(c.Environ)
+	argv, err := pi.Argv(c.Environ)
 	if err != nil {
 		return nil, err
 	}
@@ -61,26 +62,13 @@ func ParseObserveTimeout(text string) time.Duration {
 }
 
 // ResumeVariable names the variable that lists the backends besides pi whose dormant sessions
-// dispatches resume: claude-code (or claude) and codex, separated by commas. The list is empty by
+// dispatches resume, by their names or those of their agents, separated by commas. The list is empty by
 // default: by the contract those sessions receive only mail.
 const ResumeVariable = "RATCHET_RESUME"
 
-// resumedBackends returns the backends of ResumeVariable. Every request of their agents that would
-// need a person is denied. The agents therefore have the files of the working directory, and the
-// commands that the user's own settings, or the sandbox of Codex, let through. The sessions belong to
-// the user and have the user's MCP servers.
+// resumedBackends returns the backends of ResumeVariable.
 func (c Config) resumedBackends() (map[dispatch.Backend]dispatchacts.Resumer, error) {
-	all := map[dispatch.Backend]dispatchacts.Resumer{}
-	for b, text := range map[dispatch.Backend]string{dispatch.ClaudeCode: "claude", dispatch.Codex: "codex"} {
-		a, err := catalog.NewAdapter(text, c.catalogEnv())
-		if err != nil {
-			return nil, err
-		}
-		all[b] = dispatchacts.Resumer{Adapter: a, Options: agent.Options{Sandbox: agent.WorkspaceWrite, UserServers: true}}
-	}
-	claude := all[dispatch.ClaudeCode]
-	claude.Options.Sticky.Mode = "acceptEdits" // Codex edits in its sandbox unasked
-	all[dispatch.ClaudeCode] = claude
+	all := catalog.Resumables(c.catalogEnv())
 	chosen := map[dispatch.Backend]dispatchacts.Resumer{}
 	list, _ := c.lookup(ResumeVariable)
 	for name := range strings.SplitSeq(list, ",") {
@@ -88,14 +76,19 @@ func (c Config) resumedBackends() (map[dispatch.Backend]dispatchacts.Resumer, er
 		if name == "" || name == string(dispatch.Pi) {
 			continue
 		}
-		if name == "claude" {
-			name = string(dispatch.ClaudeCode)
+		i := slices.IndexFunc(all, func(r catalog.Resumable) bool { return name == string(r.Backend) || name == string(r.Kind) })
+		if i < 0 {
+			return nil, fmt.Errorf("%s: %q cannot be resumed: list %s, or several", ResumeVariable, name, listBackends(all))
 		}
-		r, ok := all[dispatch.Backend(name)]
-		if !ok {
-			return nil, fmt.Errorf("%s: %q cannot be resumed: list claude-code, codex, or both", ResumeVariable, name)
-		}
-		chosen[dispatch.Backend(name)] = r
+		chosen[all[i].Backend] = dispatchacts.Resumer{Adapter: all[i].Adapter, Options: all[i].Options}
 	}
 	return chosen, nil
+}
+
+func listBackends(all []catalog.Resumable) string {
+	var names []string
+	for _, r := range all {
+		names = append(names, string(r.Backend))
+	}
+	return strings.Join(names, ", ")
 }

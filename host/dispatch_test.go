@@ -11,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 )
 
 // Sessions of Claude Code and Codex are resumed where the worker's operator says
@@ -62,7 +61,7 @@ func TestAChildIsWatchedAsLongAsTheVariableSays(t *testing.T) {
 	r := newRegistry(t)
 	silent := filepath.Join(t.TempDir(), "pi")
 	check(t, os.WriteFile(silent, []byte("#!/bin/sh\nexec sleep 300\n"), 0o700))
-	h, err := r.openHost("PATH=/usr/bin:/bin", catalog.PiVariable+"="+silent, host.ObserveVariable+"=20")
+	h, err := r.openHost("PATH=/usr/bin:/bin", "RATCHET_PI"+"="+silent, host.ObserveVariable+"=20")
 	check(t, err)
 	turn := dispatchacts.OwnedTurn{
 		Message: dispatch.Message{

@@ -104,7 +104,7 @@ func TestTheSurveyOfAnAgentIsHeld(t *testing.T) {
 				l.path = l.repo
 			}
 			list := l.config(tt.policy).CollectManifests(t.Context(), l.repo)
-			i := slices.IndexFunc(list, func(m agent.Manifest) bool { return m.Kind == agent.ACP && m.Installed })
+			i := slices.IndexFunc(list, func(m agent.Manifest) bool { return m.Kind == setup.ACP && m.Installed })
 			if i < 0 {
 				t.Fatalf("no agent is there: %+v", list)
 			}

@@ -266,14 +266,13 @@ func (c Config) CollectManifests(ctx context.Context, dir string) []agent.Manife
 	return c.collectManifests(ctx, dir, sandbox)
 }
 
-// collectManifests notes in the manifests of programs that the box holds them. The gateway of OpenClaw
-// runs already.
+// collectManifests notes in the manifests of programs that the box holds them. A gateway runs already.
 func (c Config) collectManifests(ctx context.Context, dir string, sandbox activities.Sandbox) []agent.Manifest {
 	env, held := c.catalogEnv(), sandbox.Box
 	env.Dir, env.Greeting = dir, greetingUnder(sandbox, sandbox.Policy)
 	list := agent.CollectManifests(ctx, catalog.NewAdapters(env))
 	for i := range list {
-		if held != nil && list[i].Installed && list[i].Kind != agent.OpenClaw {
+		if held != nil && list[i].Installed && !list[i].Kind.Traits().Gateway {
 			list[i].Box = held.String()
 		}
 	}

@@ -36,9 +36,6 @@ func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox, kit
 			if err != nil {
 				return nil, err
 			}
-			if !spec.Agent() {
-				return nil, fmt.Errorf("%s is no agent: it keeps no session", o.Spec)
-			}
 			env := env
 			env.Dir = o.Dir
 			if spec.Starts() {

@@ -17,7 +17,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
-	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
@@ -124,7 +123,7 @@ var realAgents = []realAgent{
 			}
 			writeFile(t, filepath.Join(dir, "models.json"), fmt.Sprintf(piModels, model))
 			writeFile(t, filepath.Join(dir, "settings.json"), piSettings)
-			return []string{"HOME=" + home, catalog.PiVariable + "=" + need.Env(t, "NODE_BIN") + " " + binary}
+			return []string{"HOME=" + home, "RATCHET_PI" + "=" + need.Env(t, "NODE_BIN") + " " + binary}
 		},
 		edit: func(path, old, new string) []string {
 			return []string{call("edit", map[string]any{"path": path, "edits": []any{map[string]any{"oldText": old, "newText": new}}})}

@@ -21,7 +21,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
@@ -52,7 +51,7 @@ func newDispatchFixture(t testing.TB) *dispatchFixture {
 	t.Cleanup(func() { os.RemoveAll(home) })
 	h := &dispatchFixture{fixture: s, ledger: filepath.Join(s.dir, "ledger"), work: filepath.Join(s.dir, "work"), heard: map[string]int{}}
 	h.env = []string{
-		"HOME=" + home, asPi + "=" + h.ledger, catalog.PiVariable + "=" + shellquote.Join(os.Args[0]), "GORACE=atexit_sleep_ms=0",
+		"HOME=" + home, asPi + "=" + h.ledger, "RATCHET_PI" + "=" + shellquote.Join(os.Args[0]), "GORACE=atexit_sleep_ms=0",
 	}
 	h.dirs, err = citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	if err == nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
@@ -44,7 +43,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	env := []string{"HOME=" + home, catalog.PiVariable + "=" + pi, "PI_OFFLINE=1", "PI_TELEMETRY=0", "PI_SKIP_VERSION_CHECK=1"}
+	env := []string{"HOME=" + home, "RATCHET_PI" + "=" + pi, "PI_OFFLINE=1", "PI_TELEMETRY=0", "PI_SKIP_VERSION_CHECK=1"}
 	dirs, err := citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	if err == nil {
 		err = os.MkdirAll(dirs.Agent, 0o700)

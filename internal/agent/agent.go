@@ -18,15 +18,6 @@ import (
 // Kind names an adapter in provider specs and records.
 type Kind = setup.Kind
 
-// The kinds of adapters.
-const (
-	Claude   = setup.Claude
-	Codex    = setup.Codex
-	ACP      = setup.ACP
-	OpenClaw = setup.OpenClaw
-	Pi       = setup.Pi
-)
-
 // Adapter is one way to talk to agents. It is safe for concurrent use.
 type Adapter interface {
 	Kind() Kind

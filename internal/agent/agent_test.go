@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 func TestAnOverrideWinsFieldByField(t *testing.T) {
@@ -25,8 +26,8 @@ func TestAnOverrideWinsFieldByField(t *testing.T) {
 }
 
 func TestTheManifestOfWhatIsMissingHasNoNulls(t *testing.T) {
-	m := agent.MissingManifest(agent.Codex, "Codex", "not on PATH")
-	if m.Installed || m.Kind != agent.Codex || m.Status != agent.Unsupported || m.Unavailable != "not on PATH" {
+	m := agent.MissingManifest(setup.Codex, "Codex", "not on PATH")
+	if m.Installed || m.Kind != setup.Codex || m.Status != agent.Unsupported || m.Unavailable != "not on PATH" {
 		t.Errorf("manifest %+v", m)
 	}
 	b, err := json.Marshal(m)

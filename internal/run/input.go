@@ -121,7 +121,7 @@ type Repository struct {
 }
 
 // NoPlanner, in the place of a planner, leaves the plan out: the developer gets the goal alone.
-const NoPlanner = "none"
+const NoPlanner = string(setup.None)
 
 // Providers names one provider for each role. Without an evaluator the checks
 // alone decide.

@@ -10,32 +10,6 @@ import (
 	"strings"
 )
 
-// Kind is the kind of an agent: agent.Kind.
-type Kind string
-
-// The kinds.
-const (
-	Claude   Kind = "claude"
-	Codex    Kind = "codex"
-	ACP      Kind = "acp"
-	OpenClaw Kind = "openclaw"
-	Pi       Kind = "pi"
-	// The kinds of providers that are no agents, and answer one request after another.
-	Anthropic Kind = "anthropic"
-	OpenAI    Kind = "openai"
-	Command   Kind = "command"
-)
-
-// TellsReason reports whether agents of the kind tell their model why a person has refused a tool. The protocols of the
-// others have no place for it.
-func (k Kind) TellsReason() bool { return k == Claude || k == Pi }
-
-// TakesDeliveries reports whether sessions with agents of the kind can take deliveries. The others can prove nothing of
-// what their threads do.
-func (k Kind) TakesDeliveries() bool { return k == Claude || k == Codex || k == Pi }
-
-var kinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi, Anthropic, OpenAI, Command}
-
 // Options are what a caller may choose for the sessions of an agent, besides its model, the place of its
 // work and its sandbox. They enter the history of workflows and must hold no secret. The zero Options
 // leave every choice to the agent.
@@ -79,26 +53,6 @@ const (
 	TemperatureOption Option = "a temperature"
 	EnvOption         Option = "variables"
 )
-
-// supported holds the options that reach the client of each kind (docs/contracts/agent.md, 7).
-var supported = map[Kind][]Option{
-	Claude: {ModeOption, SystemOption, DirsOption, ToolsOption, NoToolsOption, ServersOption, OutputOption, EnvOption},
-	Codex:  {ModeOption, SystemOption, DirsOption, ServersOption, EnvOption},
-	// An ACP agent alone decides which tools it asks about, so none can be taken from it.
-	ACP:      {ModeOption, SystemOption, DirsOption, ToolsOption, ServersOption, EnvOption},
-	OpenClaw: {ModeOption, SystemOption},
-	Pi:       {SystemOption, DirsOption, ToolsOption, NoToolsOption, EnvOption},
-
-	Anthropic: {OutputOption, TemperatureOption},
-	OpenAI:    {OutputOption, TemperatureOption},
-	Command:   {OutputOption, TemperatureOption},
-}
-
-// OptionsOf returns the options that reach the client of an agent of that kind.
-func (k Kind) OptionsOf() []Option { return slices.Clone(supported[k]) }
-
-// Supports reports whether the option reaches the client of an agent of that kind.
-func (k Kind) Supports(o Option) bool { return slices.Contains(supported[k], o) }
 
 // Used returns the options that are chosen.
 func (s Options) Used() []Option {
@@ -166,20 +120,22 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (s Options) Validate(kind Kind) error {
 	for _, o := range s.Used() {
 		if !kind.Supports(o) {
-			return fmt.Errorf("%s takes no choice of %s: leave it out%s", kind, o, supportingKinds(o))
+			hint := ""
+			if others := ListKinds(func(t Traits) bool { return slices.Contains(t.Options, o) }, "or"); others != "" {
+				hint = ", or use " + others
+			}
+			return fmt.Errorf("%s takes no choice of %s: leave it out%s", kind, o, hint)
 		}
 	}
-	if t := s.Temperature; kind == Anthropic && t != nil && *t > maxAnthropicTemperature {
-		return fmt.Errorf("a temperature of %v: the API of Anthropic takes 0 to %d", *t, maxAnthropicTemperature)
+	about := kind.Traits()
+	if t := s.Temperature; t != nil && about.MaxTemperature > 0 && *t > about.MaxTemperature {
+		return fmt.Errorf("a temperature of %v: %s takes 0 to %v", *t, about.Label, about.MaxTemperature)
 	}
 	return s.Check()
 }
 
-// maxTemperature bounds the temperature of every model; Anthropic's API takes less.
-const (
-	maxTemperature          = 2
-	maxAnthropicTemperature = 1
-)
+// maxTemperature bounds the temperature of every model.
+const maxTemperature = 2
 
 // Check returns an error for a malformed value. It asks for no kind of agent; see Validate.
 func (s Options) Check() error {
@@ -229,20 +185,6 @@ func (s Options) ForReader() Options {
 
 // IsZero reports whether no option is chosen.
 func (s Options) IsZero() bool { return len(s.Used()) == 0 }
-
-// supportingKinds names the kinds that support an option.
-func supportingKinds(o Option) string {
-	var others []string
-	for _, k := range kinds {
-		if k.Supports(o) {
-			others = append(others, string(k))
-		}
-	}
-	if len(others) == 0 {
-		return ""
-	}
-	return ", or use " + strings.Join(others, ", ")
-}
 
 func checkList(list []string) error {
 	if len(list) > maxEntries {

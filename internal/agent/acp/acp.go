@@ -74,7 +74,7 @@ func New(c Config) agent.Adapter {
 	return &adapter{Config: c}
 }
 
-func (*adapter) Kind() agent.Kind { return agent.ACP }
+func (*adapter) Kind() agent.Kind { return setup.ACP }
 
 // Start implements agent.Adapter. It starts a second time after one particular
 // failure: the first sessions on a fresh home of opencode race for the migration

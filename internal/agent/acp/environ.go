@@ -6,6 +6,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 )
 
 // passedNames are the variables that every agent sees: variables that any program
@@ -42,7 +43,7 @@ func (a *adapter) agentEnviron(o agent.Options) []string {
 		extra[permissionVariable] = permissionRules
 	}
 	if o.NoMemory {
-		extra[child.ForgetVariable] = "1"
+		extra[claude.ForgetVariable] = "1"
 	}
 	maps.Copy(extra, child.ParseEnviron(o.Env))
 	return child.BuildEnviron(child.ParseEnviron(a.Environ), slices.Concat(passedNames, a.Allow), passedPrefixes, extra)

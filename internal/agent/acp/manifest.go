@@ -124,12 +124,12 @@ func (a *adapter) missingManifest(err error) agent.Manifest {
 	if len(a.Argv) > 0 {
 		label = filepath.Base(a.Argv[0])
 	}
-	return agent.MissingManifest(agent.ACP, label, err.Error())
+	return agent.MissingManifest(setup.ACP, label, err.Error())
 }
 
 // unaskedManifest returns the manifest of an agent whose program is known alone.
 func (a *adapter) unaskedManifest(path string) agent.Manifest {
-	m := agent.MissingManifest(agent.ACP, filepath.Base(path), "")
+	m := agent.MissingManifest(setup.ACP, filepath.Base(path), "")
 	m.Installed, m.Binary, m.Status = true, path, agent.Degraded
 	m.StatusReason = "its version and abilities are unknown: it is started in the box alone, and there is none"
 	m.Capabilities.Sandbox = "soft"
@@ -160,11 +160,11 @@ func (a *adapter) programState(path string) string {
 func (a *adapter) newManifest(g greeting, path string) agent.Manifest {
 	h := habitsOf(g.Info.Name)
 	m := agent.Manifest{
-		Kind: agent.ACP, Label: cmp.Or(g.Info.Title, g.agentName()), Installed: true, Binary: path, Version: g.Info.Version,
+		Kind: setup.ACP, Label: cmp.Or(g.Info.Title, g.agentName()), Installed: true, Binary: path, Version: g.Info.Version,
 		Status: agent.Supported, Models: []agent.Model{}, Modes: []agent.Mode{},
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: h.forSession, Resume: g.resumeMethod() != "", Interrupt: true, Cost: h.cost,
-			ContextUsage: "none", Sandbox: "soft", Options: setup.ACP.OptionsOf(),
+			ContextUsage: "none", Sandbox: "soft", Options: slices.Clone(setup.ACP.Traits().Options),
 		},
 	}
 	if !g.Capabilities.Session.Dirs {

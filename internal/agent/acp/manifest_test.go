@@ -36,7 +36,7 @@ func TestTheManifestOfAnAgent(t *testing.T) {
 		"opencode": {Label: "OpenCode", Version: "1.18.33", Status: agent.Supported, Capabilities: with(caps, func(c *agent.Capabilities) { c.Resume, c.Cost, c.ContextUsage = true, true, "native" })},
 		"claude": {Label: "Claude Agent", Version: "0.100.0", Status: agent.Supported, Capabilities: with(caps, func(c *agent.Capabilities) {
 			c.Resume, c.Cost, c.SessionScope, c.ContextUsage = true, true, true, "native"
-			c.Options = setup.ACP.OptionsOf()
+			c.Options = slices.Clone(setup.ACP.Traits().Options)
 		})},
 		"gemini": {Label: "Gemini CLI", Version: "0.61.0", Status: agent.Degraded, StatusReason: "its sessions end with their process, and the settings of a repository can allow it tools", Capabilities: with(caps, func(c *agent.Capabilities) { c.SessionScope = true })},
 		"codex":  {Label: "Codex", Version: "2.6.0", Status: agent.Supported, Capabilities: with(caps, func(c *agent.Capabilities) { c.Resume, c.ContextUsage = true, "native" })},
@@ -45,7 +45,7 @@ func TestTheManifestOfAnAgent(t *testing.T) {
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
 			adapter, program, log := named(t, name)
-			want.Kind, want.Installed, want.Binary, want.Models, want.Modes = agent.ACP, true, program, []agent.Model{}, []agent.Mode{}
+			want.Kind, want.Installed, want.Binary, want.Models, want.Modes = setup.ACP, true, program, []agent.Model{}, []agent.Mode{}
 			for range 2 {
 				if m := adapter.Manifest(t.Context()); !reflect.DeepEqual(m, want) {
 					t.Errorf("got  %+v\nwant %+v", m, want)
@@ -61,7 +61,7 @@ func TestTheManifestOfAnAgent(t *testing.T) {
 
 // without returns the options that ACP agents take, but one.
 func without(o setup.Option) []setup.Option {
-	return slices.DeleteFunc(setup.ACP.OptionsOf(), func(other setup.Option) bool { return other == o })
+	return slices.DeleteFunc(slices.Clone(setup.ACP.Traits().Options), func(other setup.Option) bool { return other == o })
 }
 
 func with(c agent.Capabilities, change func(*agent.Capabilities)) agent.Capabilities {

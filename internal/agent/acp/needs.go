@@ -3,7 +3,6 @@ package acp
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
@@ -53,33 +52,4 @@ func (a *adapter) findArgv(sandbox child.Sandbox, env []string) ([]string, error
 	}
 	argv[0] = path
 	return argv, nil
-}
-
-// clientNeeds returns what an agent needs in a box: what those that we know keep, and the models whose keys it has or that
-// its settings name. Other agents get what the operator names.
-func clientNeeds(argv, env []string) child.Client {
-	values := child.ParseEnviron(env)
-	c := child.Client{Argv: argv, Env: env, Hosts: child.HostsOfKeys(values)}
-	switch {
-	case names(argv, "opencode"):
-		c.AddOpencode(values)
-		c.Hosts = append(append(c.Hosts, "opencode.ai:443", "models.dev:443"), child.OpencodeHosts(values)...)
-	case names(argv, "gemini"):
-		c.AddGemini(values)
-		c.Hosts = append(c.Hosts, "oauth2.googleapis.com:443", "cloudcode-pa.googleapis.com:443")
-	case names(argv, "codex-acp"):
-		c.AddCodex(values)
-		c.Hosts = append(c.Hosts, child.CodexHosts(values)...)
-	case names(argv, "claude-agent-acp"), names(argv, "claude-code-acp"):
-		c.AddClaude(values)
-		c.Hosts = append(c.Hosts, child.ClaudeHosts(values)...)
-	}
-	return c
-}
-
-// names reports whether a part of the path of the program, or of its script, is the name.
-func names(argv []string, name string) bool {
-	return slices.ContainsFunc(argv[:min(len(argv), 2)], func(arg string) bool {
-		return slices.Contains(strings.Split(strings.TrimSuffix(arg, ".js"), "/"), name)
-	})
 }

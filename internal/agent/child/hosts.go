@@ -13,14 +13,14 @@ func HostsOf(values map[string]string, usual string, variables ...string) []stri
 	for _, name := range variables {
 		urls = append(urls, values[name])
 	}
-	if hosts := hostsOfURLs(urls...); hosts != nil {
+	if hosts := HostsOfURLs(urls...); hosts != nil {
 		return hosts
 	}
 	return []string{usual}
 }
 
-// hostsOfURLs returns the targets of URLs. A URL that cannot be read stands for no target.
-func hostsOfURLs(urls ...string) []string {
+// HostsOfURLs returns the targets of URLs. A URL that cannot be read stands for no target.
+func HostsOfURLs(urls ...string) []string {
 	var hosts []string
 	for _, url := range urls {
 		if target, err := allow.OfURL(url); err == nil {

@@ -39,9 +39,6 @@ func BuildEnviron(ours map[string]string, names, prefixes []string, extra map[st
 	return proc.Environ(lookup, names, extra)
 }
 
-// ForgetVariable makes Claude Code, also behind a bridge, load no memory of a directory.
-const ForgetVariable = "CLAUDE_CODE_DISABLE_AUTO_MEMORY"
-
 // FindProgram returns the absolute path of a program. Name is a path, or a name
 // that is searched for in the directories of path, which has the form of PATH.
 // The error names every place that was searched.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 func write(t *testing.T, path, script string, mode os.FileMode) {
@@ -104,7 +105,7 @@ func TestAManifestIsAskedForOnceForEachStateOfAProgram(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "agent.js")
 	write(t, script, "one", 0o600)
 	argv := []string{"/bin/sh", script}
-	missing := func(why string) agent.Manifest { return agent.MissingManifest(agent.Pi, "pi", why) }
+	missing := func(why string) agent.Manifest { return agent.MissingManifest(setup.Pi, "pi", why) }
 	var asked int
 	var ms child.Manifests
 	get := func(argv []string, version string, whole bool) string {
@@ -142,7 +143,7 @@ func TestAManifestIsAskedForOnceForEachStateOfAProgram(t *testing.T) {
 func TestAManifestThatHangsIsMissing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
-	missing := func(why string) agent.Manifest { return agent.MissingManifest(agent.Pi, "pi", why) }
+	missing := func(why string) agent.Manifest { return agent.MissingManifest(setup.Pi, "pi", why) }
 	var ms child.Manifests
 	m := ms.GetOrDetect(ctx, []string{"/bin/sh"}, missing, func(context.Context) (agent.Manifest, bool) {
 		cancel()

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Config says which client to run, and which of our variables it sees.
@@ -35,6 +36,11 @@ type Config struct {
 	Sandbox child.Sandbox
 }
 
+// Resumed are the options by which a session of the user's own is resumed that nobody attends. Every request that would need a
+// person is denied: it has the files of its working directory, the commands that the user's own settings let through, and the
+// user's MCP servers.
+var Resumed = agent.Options{Sandbox: agent.WorkspaceWrite, UserServers: true, Sticky: agent.Choice{Mode: "acceptEdits"}}
+
 type adapter struct {
 	Config
 
@@ -46,7 +52,7 @@ func New(c Config) agent.Adapter {
 	return &adapter{Config: c}
 }
 
-func (*adapter) Kind() agent.Kind { return agent.Claude }
+func (*adapter) Kind() agent.Kind { return setup.Claude }
 
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
 	s, _, err := a.startSession(ctx, o)

@@ -39,10 +39,13 @@ var fixedVariables = map[string]string{
 	// An @ in a prompt would read any file without a permission.
 	"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
 	// A session would read in its prompt what an agent of an earlier one in the same checkout has written.
-	child.ForgetVariable: "1",
+	ForgetVariable: "1",
 	// With --setting-sources user, this makes the client read the project's CLAUDE.md.
 	"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
 }
+
+// ForgetVariable makes the client, also behind a bridge, load no memory of a directory.
+const ForgetVariable = "CLAUDE_CODE_DISABLE_AUTO_MEMORY"
 
 const maxOutputVariable = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
@@ -59,6 +62,14 @@ func (a *adapter) clientEnviron(o agent.Options) []string {
 		delete(extra, name)
 	}
 	return child.BuildEnviron(ours, slices.Concat(passedNames, a.Allow), passedPrefixes, extra)
+}
+
+// BinaryVariable names the program of the client, if it is not claude on PATH.
+const BinaryVariable = "CLAUDE_BIN"
+
+// Argv returns the command line of the client that an environment names.
+func Argv(environ []string) ([]string, error) {
+	return []string{cmp.Or(child.ParseEnviron(environ)[BinaryVariable], "claude")}, nil
 }
 
 // findBinary returns the absolute path of the client's program.

@@ -51,7 +51,7 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 }
 
 func missingManifest(why string) agent.Manifest {
-	return agent.MissingManifest(agent.Claude, label, why)
+	return agent.MissingManifest(setup.Claude, label, why)
 }
 
 // detectClient returns the manifest; whole says whether the client told
@@ -73,11 +73,11 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 
 func newManifest(path, version string) agent.Manifest {
 	m := agent.Manifest{
-		Kind: agent.Claude, Label: label, Description: "Anthropic's coding agent, by its CLI",
+		Kind: setup.Claude, Label: label, Description: "Anthropic's coding agent, by its CLI",
 		Installed: true, Binary: path, Version: version, Status: agent.Supported, Models: []agent.Model{}, Modes: slices.Clone(modes),
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, DenyReason: true, Resume: true, Interrupt: true, Cost: true,
-			ContextUsage: "native", Sandbox: "soft", Options: setup.Claude.OptionsOf(),
+			ContextUsage: "native", Sandbox: "soft", Options: slices.Clone(setup.Claude.Traits().Options),
 		},
 	}
 	if os.Geteuid() == 0 {

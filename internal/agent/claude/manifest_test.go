@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
@@ -126,7 +127,7 @@ func TestAManifestOfAClientThatHangs(t *testing.T) {
 	go func() { got <- a.Manifest(ctx) }()
 	eventually.Holds(t, "client", f.runs)
 	cancel()
-	if m := <-got; m.Kind != agent.Claude || len(m.Models) > 0 || m.Unavailable == "" && m.StatusReason == "" {
+	if m := <-got; m.Kind != setup.Claude || len(m.Models) > 0 || m.Unavailable == "" && m.StatusReason == "" {
 		t.Errorf("got %+v", m)
 	}
 }

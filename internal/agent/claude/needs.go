@@ -1,6 +1,10 @@
 package claude
 
 import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
@@ -13,6 +17,16 @@ func clientNeeds(argv, env []string) child.Client {
 	c := child.Client{Argv: argv, Env: env}
 	c.AddClaude(values)
 	c.Hosts = append(c.Hosts, loginHosts...)
-	c.Hosts = append(c.Hosts, child.ClaudeHosts(values)...)
+	c.Hosts = append(c.Hosts, APIHosts(values)...)
 	return c
+}
+
+// APIHosts returns the hosts of the API that Claude Code asks. The variables in its settings win over its environment.
+func APIHosts(values map[string]string) []string {
+	var settings struct{ Env map[string]string }
+	_ = json.Unmarshal(child.ReadSettings(filepath.Join(child.HomeOf(values, "CLAUDE_CONFIG_DIR", ".claude"), "settings.json")), &settings)
+	values = maps.Clone(values)
+	maps.Copy(values, settings.Env)
+	return child.HostsOf(values, "api.anthropic.com:443",
+		"ANTHROPIC_BASE_URL", "ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL", "ANTHROPIC_FOUNDRY_BASE_URL")
 }

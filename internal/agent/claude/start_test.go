@@ -193,7 +193,7 @@ func TestNoProgram(t *testing.T) {
 					t.Errorf("%q is not in %v, nor in %q", part, err, m.Unavailable)
 				}
 			}
-			if m.Installed || m.Kind != agent.Claude || m.Models == nil || m.Modes == nil {
+			if m.Installed || m.Kind != setup.Claude || m.Models == nil || m.Modes == nil {
 				t.Errorf("manifest %+v", m)
 			}
 		})

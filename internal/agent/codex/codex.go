@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Config says which client to run, and which of our variables it sees.
@@ -35,6 +36,10 @@ type Config struct {
 	Sandbox child.Sandbox
 }
 
+// Resumed are the options by which a session of the user's own is resumed that nobody attends. Every request that would need a
+// person is denied: it has what the sandbox of Codex lets through, which edits unasked, and the user's MCP servers.
+var Resumed = agent.Options{Sandbox: agent.WorkspaceWrite, UserServers: true}
+
 type adapter struct {
 	Config
 
@@ -46,7 +51,7 @@ func New(c Config) agent.Adapter {
 	return &adapter{Config: c}
 }
 
-func (*adapter) Kind() agent.Kind { return agent.Codex }
+func (*adapter) Kind() agent.Kind { return setup.Codex }
 
 // handshakeLimit bounds the time in which one process opens its thread
 // (docs/contracts/codex.md, 11). The client itself waits 15 s for a locked

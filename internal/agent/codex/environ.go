@@ -26,6 +26,14 @@ func (a *adapter) clientEnviron(extra []string) []string {
 	return child.BuildEnviron(child.ParseEnviron(a.Environ), slices.Concat(passedNames, a.Allow), []string{"LC_"}, child.ParseEnviron(extra))
 }
 
+// BinaryVariable names the program of the client, if it is not codex on PATH.
+const BinaryVariable = "CODEX_BIN"
+
+// Argv returns the command line of the client that an environment names.
+func Argv(environ []string) ([]string, error) {
+	return []string{cmp.Or(child.ParseEnviron(environ)[BinaryVariable], "codex")}, nil
+}
+
 // findBinary returns the absolute path of the client's program.
 func (a *adapter) findBinary() (string, error) {
 	return child.FindProgram(cmp.Or(a.Binary, "codex"), child.ParseEnviron(a.Environ)["PATH"])

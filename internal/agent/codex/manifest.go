@@ -47,7 +47,7 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 }
 
 func missingManifest(why string) agent.Manifest {
-	return agent.MissingManifest(agent.Codex, label, why)
+	return agent.MissingManifest(setup.Codex, label, why)
 }
 
 // detectClient returns the manifest; whole says whether the client works as it
@@ -58,12 +58,12 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 		return missingManifest(err.Error()), false
 	}
 	m = agent.Manifest{
-		Kind: agent.Codex, Label: label, Description: "OpenAI's coding agent, by its app-server",
+		Kind: setup.Codex, Label: label, Description: "OpenAI's coding agent, by its app-server",
 		Installed: true, Binary: path, Version: version[len(version)-1], Status: agent.Supported,
 		Models: []agent.Model{}, Modes: slices.Clone(offeredModes),
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, Resume: true, Interrupt: true,
-			ContextUsage: "native", Sandbox: "os", Network: true, Options: setup.Codex.OptionsOf(),
+			ContextUsage: "native", Sandbox: "os", Network: true, Options: slices.Clone(setup.Codex.Traits().Options),
 		},
 	}
 	models, err := a.listModels(ctx, path)

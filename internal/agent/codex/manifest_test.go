@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 const modelList = `{"data":[` +
@@ -129,7 +130,7 @@ func TestTheManifestOfNoClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := codex.New(tt.c).Manifest(t.Context())
-			if m.Kind != agent.Codex || m.Installed || m.Status != agent.Unsupported || len(m.Models)+len(m.Modes) > 0 {
+			if m.Kind != setup.Codex || m.Installed || m.Status != agent.Unsupported || len(m.Models)+len(m.Modes) > 0 {
 				t.Errorf("manifest %+v", m)
 			}
 			for _, what := range tt.says {
@@ -148,7 +149,7 @@ func TestTheManifestOfAClientThatHangs(t *testing.T) {
 		cancel()
 		p.rest()
 	})
-	if m := codex.New(c).Manifest(ctx); m.Kind != agent.Codex || m.Status == agent.Supported {
+	if m := codex.New(c).Manifest(ctx); m.Kind != setup.Codex || m.Status == agent.Supported {
 		t.Errorf("manifest %+v", m)
 	}
 }

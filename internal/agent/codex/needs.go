@@ -1,6 +1,10 @@
 package codex
 
 import (
+	"path/filepath"
+
+	"github.com/pelletier/go-toml/v2"
+
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
@@ -13,6 +17,33 @@ func clientNeeds(argv, env []string) child.Client {
 	c := child.Client{Argv: argv, Env: env}
 	c.AddCodex(values)
 	c.Hosts = append(c.Hosts, loginHosts...)
-	c.Hosts = append(c.Hosts, child.CodexHosts(values)...)
+	c.Hosts = append(c.Hosts, APIHosts(values)...)
 	return c
+}
+
+// APIHosts returns the hosts of the API that Codex asks: of the provider that its configuration chooses, else OpenAI's.
+func APIHosts(values map[string]string) []string {
+	type choice struct {
+		Provider string `toml:"model_provider"`
+		OpenAI   string `toml:"openai_base_url"`
+		ChatGPT  string `toml:"chatgpt_base_url"`
+	}
+	var config struct {
+		choice
+		Profile   string            `toml:"profile"`
+		Profiles  map[string]choice `toml:"profiles"`
+		Providers map[string]struct {
+			URL string `toml:"base_url"`
+		} `toml:"model_providers"`
+	}
+	_ = toml.Unmarshal(child.ReadSettings(filepath.Join(child.HomeOf(values, "CODEX_HOME", ".codex"), "config.toml")), &config)
+	chosen := config.choice
+	if p := config.Profiles[config.Profile]; p.Provider != "" {
+		chosen.Provider = p.Provider
+	}
+	if url := config.Providers[chosen.Provider].URL; url != "" {
+		return child.HostsOfURLs(url, config.ChatGPT)
+	}
+	usual := child.HostsOf(map[string]string{"": config.OpenAI, "OPENAI_BASE_URL": values["OPENAI_BASE_URL"]}, "api.openai.com:443", "", "OPENAI_BASE_URL")
+	return append(usual, child.HostsOfURLs(config.ChatGPT)...)
 }

@@ -22,16 +22,16 @@ func (a adapter) Manifest(ctx context.Context) agent.Manifest {
 	defer cancel()
 	c, err := a.connectGateway(ctx, nil)
 	if err != nil {
-		return agent.MissingManifest(agent.OpenClaw, label, fmt.Sprintf("%v; run one with openclaw gateway run, or set %s and %s", err, URLVariable, TokenVariable))
+		return agent.MissingManifest(setup.OpenClaw, label, fmt.Sprintf("%v; run one with openclaw gateway run, or set %s and %s", err, URLVariable, TokenVariable))
 	}
 	go c.serveFrames(func(frame) {})
 	defer c.closeConn(ctx)
 	return agent.Manifest{
-		Kind: agent.OpenClaw, Label: label, Description: "a running OpenClaw gateway",
+		Kind: setup.OpenClaw, Label: label, Description: "a running OpenClaw gateway",
 		Installed: true, Version: c.hello.Server.Version, Status: agent.Degraded, StatusReason: limits,
 		Models: c.listModels(ctx), ModelsSource: "runtime", Modes: slices.Clone(modes),
 		Capabilities: agent.Capabilities{
-			Permissions: true, Resume: true, Interrupt: true, Cost: true, ContextUsage: "native", Sandbox: "soft", Options: setup.OpenClaw.OptionsOf(),
+			Permissions: true, Resume: true, Interrupt: true, Cost: true, ContextUsage: "native", Sandbox: "soft", Options: slices.Clone(setup.OpenClaw.Traits().Options),
 		},
 	}
 }

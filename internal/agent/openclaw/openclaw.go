@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // The default gateway, and the variables that name another.
@@ -26,6 +27,9 @@ const (
 	URLVariable   = "OPENCLAW_GATEWAY_URL"
 	TokenVariable = "OPENCLAW_GATEWAY_TOKEN"
 )
+
+// KeyName is the name of the file with the key of our device.
+const KeyName = "openclaw-device.key"
 
 // Config names the gateway and our identity for it.
 type Config struct {
@@ -49,7 +53,7 @@ type adapter struct {
 // New returns the adapter. It does nothing until it is used.
 func New(c Config) agent.Adapter { return adapter{c, deviceOpener(c.KeyFile)} }
 
-func (adapter) Kind() agent.Kind { return agent.OpenClaw }
+func (adapter) Kind() agent.Kind { return setup.OpenClaw }
 
 // The permission modes of a session that need no administrator (the gateway's own
 // documentation, "Session permission modes"). The empty mode leaves the choice to

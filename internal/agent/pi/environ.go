@@ -2,10 +2,14 @@ package pi
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kballard/go-shellquote"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
@@ -77,4 +81,23 @@ func sessionsDir(dir string, ours, theirs map[string]string) string {
 	}
 	name := strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(dir, "/"))
 	return filepath.Join(sessions, "--"+name+"--")
+}
+
+// ArgvVariable names the variable that holds the command line of pi, if it is not pi on PATH.
+const ArgvVariable = "RATCHET_PI"
+
+// Argv returns the command line of pi that an environment names.
+func Argv(environ []string) ([]string, error) {
+	line := child.ParseEnviron(environ)[ArgvVariable]
+	if line == "" {
+		return []string{"pi"}, nil
+	}
+	argv, err := shellquote.Split(line)
+	if err == nil && len(argv) == 0 {
+		err = errors.New("it names no program")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ArgvVariable, err)
+	}
+	return argv, nil
 }

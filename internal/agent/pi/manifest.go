@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
@@ -34,7 +35,7 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	return a.manifests.GetOrDetect(ctx, argv, missingManifest, func(ctx context.Context) (agent.Manifest, bool) { return a.detectPi(ctx, argv) })
 }
 
-func missingManifest(why string) agent.Manifest { return agent.MissingManifest(agent.Pi, label, why) }
+func missingManifest(why string) agent.Manifest { return agent.MissingManifest(setup.Pi, label, why) }
 
 // detectPi asks for the version and for the models at the same time, because pi
 // takes a second to start. Whole says whether pi told everything.
@@ -54,12 +55,12 @@ func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest
 		return missingManifest(err.Error()), false
 	}
 	m = agent.Manifest{
-		Kind: agent.Pi, Label: label, Description: "the coding agent pi, by its RPC mode",
+		Kind: setup.Pi, Label: label, Description: "the coding agent pi, by its RPC mode",
 		Installed: true, Binary: argv[0], Version: version[len(version)-1], Status: agent.Supported,
 		Models: []agent.Model{}, Modes: []agent.Mode{},
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, DenyReason: true, Resume: true, Interrupt: true, Cost: true,
-			ContextUsage: "native", Sandbox: "soft", Options: setup.Pi.OptionsOf(),
+			ContextUsage: "native", Sandbox: "soft", Options: slices.Clone(setup.Pi.Traits().Options),
 		},
 	}
 	if got.err != nil {

@@ -20,12 +20,12 @@ func TestManifest(t *testing.T) {
 	f := newFake(t, script{Version: "0.87.1\n"})
 	c := f.config()
 	want := agent.Manifest{
-		Kind: agent.Pi, Label: "pi", Description: "the coding agent pi, by its RPC mode", Installed: true,
+		Kind: setup.Pi, Label: "pi", Description: "the coding agent pi, by its RPC mode", Installed: true,
 		Status: agent.Supported, Binary: c.Argv[0], Version: "0.87.1", ModelsSource: "runtime", Modes: []agent.Mode{},
 		Models: []agent.Model{{Code: "p/m", Label: "Em", ContextWindow: 200000, Default: true}, {Code: "p/n"}},
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, DenyReason: true, Resume: true, Interrupt: true, Cost: true, ContextUsage: "native", Sandbox: "soft",
-			Options: setup.Pi.OptionsOf(),
+			Options: slices.Clone(setup.Pi.Traits().Options),
 		},
 	}
 	a := pi.New(c)
@@ -81,7 +81,7 @@ func TestAManifestThatIsGivenUp(t *testing.T) {
 	f := newFake(t, script{Version: "1", Start: []string{"until never"}})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if m := f.adapter().Manifest(ctx); m.Kind != agent.Pi {
+	if m := f.adapter().Manifest(ctx); m.Kind != setup.Pi {
 		t.Errorf("got %+v", m)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Config says which pi to run, which of our variables it sees, and which
@@ -67,7 +68,7 @@ func New(c Config) agent.Adapter {
 	return &adapter{Config: c}
 }
 
-func (*adapter) Kind() agent.Kind { return agent.Pi }
+func (*adapter) Kind() agent.Kind { return setup.Pi }
 
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
 	s, err := a.startSession(ctx, o)

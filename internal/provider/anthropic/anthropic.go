@@ -37,6 +37,9 @@ type Config struct {
 	Price  chat.Price
 }
 
+// KeyVariable names the variable that holds the key.
+const KeyVariable = "ANTHROPIC_API_KEY"
+
 // FromEnv returns a Config from the variables that Anthropic's own tools read:
 // ANTHROPIC_API_KEY or else ANTHROPIC_AUTH_TOKEN, and ANTHROPIC_BASE_URL. An
 // empty variable counts as none.
@@ -45,7 +48,7 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 		value, _ := lookup(name)
 		return strings.TrimSpace(value)
 	}
-	c := Config{Model: strings.TrimSpace(model), Key: get("ANTHROPIC_API_KEY"), BaseURL: get("ANTHROPIC_BASE_URL")}
+	c := Config{Model: strings.TrimSpace(model), Key: get(KeyVariable), BaseURL: get("ANTHROPIC_BASE_URL")}
 	if c.Key == "" {
 		c.Token = get("ANTHROPIC_AUTH_TOKEN")
 	}
@@ -53,7 +56,7 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 	case c.Model == "":
 		return Config{}, errors.New("no model is named: give one such as claude-sonnet-5")
 	case c.Key == "" && c.Token == "":
-		return Config{}, errors.New("ANTHROPIC_API_KEY is not set: give the worker a key of the Anthropic API, or a token as ANTHROPIC_AUTH_TOKEN")
+		return Config{}, errors.New(KeyVariable + " is not set: give the worker a key of the Anthropic API, or a token as ANTHROPIC_AUTH_TOKEN")
 	}
 	if err := chat.CheckURL(c.BaseURL); err != nil {
 		return Config{}, fmt.Errorf("ANTHROPIC_BASE_URL: %w", err)

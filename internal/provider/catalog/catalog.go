@@ -7,67 +7,30 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
-	"github.com/ratchet-dev/ratchet/internal/agent/claude"
-	"github.com/ratchet-dev/ratchet/internal/agent/codex"
-	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
-	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/provider"
-	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
-	"github.com/ratchet-dev/ratchet/internal/provider/openai"
 	"github.com/ratchet-dev/ratchet/internal/provider/replay"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
-
-// The variables that name the programs of agents that are not on PATH.
-const (
-	ClaudeBinary = "CLAUDE_BIN"
-	CodexBinary  = "CODEX_BIN"
-)
-
-// PiVariable names the variable that holds the command line of pi, if it is not pi on PATH.
-const PiVariable = "RATCHET_PI"
-
-// PiArgv returns the command line in PiVariable.
-func PiArgv(environ []string) ([]string, error) {
-	line, ok := lookupIn(environ)(PiVariable)
-	if !ok || line == "" {
-		return []string{"pi"}, nil
-	}
-	argv, err := shellquote.Split(line)
-	if err == nil && len(argv) == 0 {
-		err = errors.New("it names no program")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", PiVariable, err)
-	}
-	return argv, nil
-}
 
 // Validate reports, before a run is started, why the provider cannot work on this machine. Relative names
 // count from dir. environ has the form of os.Environ.
 func (s Spec) Validate(dir string, environ []string) error {
-	lookup := lookupIn(environ)
 	err := s.checkWhole()
 	switch {
 	case err != nil:
-	case s.Kind == Command || s.Kind == ACP:
-		err = command.Find(dir, s.Argv[0])
-	case s.Kind == Replay:
+	case s.Kind == setup.Replay:
 		err = replay.Find(fromDir(dir, s.Dir))
-	case s.Kind == Claude:
-		err = command.Find(dir, programOf(lookup, ClaudeBinary, "claude"))
-	case s.Kind == Codex:
-		err = command.Find(dir, programOf(lookup, CodexBinary, "codex"))
-	case s.Kind == Pi:
+	case len(s.Argv) > 0:
+		err = command.Find(dir, s.Argv[0])
+	case registry[s.Kind].argv != nil:
 		var argv []string
-		if argv, err = PiArgv(environ); err == nil {
+		if argv, err = registry[s.Kind].argv(environ); err == nil {
 			err = command.Find(dir, argv[0])
 		}
 	} // keys and addresses are the worker's
@@ -79,23 +42,10 @@ func (s Spec) Validate(dir string, environ []string) error {
 
 // checkWhole refuses a spec that Parse did not make.
 func (s Spec) checkWhole() error {
-	switch s.Kind {
-	case Replay, Anthropic, OpenAI, Claude, Codex, OpenClaw, Pi, None:
-		return nil
-	case Command, ACP:
-		if len(s.Argv) > 0 {
-			return nil
-		}
+	if about := s.Kind.Traits(); about.Kind == "" || about.Rest == setup.Argv && len(s.Argv) == 0 {
+		return fmt.Errorf("not a whole spec: use one of %s", specForms())
 	}
-	return fmt.Errorf("not a whole spec: use one of %s", specForms)
-}
-
-// programOf returns the program that variable names, or name if the variable is empty.
-func programOf(lookup func(string) (string, bool), variable, name string) string {
-	if path, ok := lookup(variable); ok && path != "" {
-		return path
-	}
-	return name
+	return nil
 }
 
 // Env holds everything that a worker gives to the providers that it opens.
@@ -128,15 +78,16 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 		return nil, fmt.Errorf("open provider %s: %w", s, err)
 	}
 	switch s.Kind {
-	case None:
+	case setup.None:
 		return nil, errors.New("open provider none: it answers nothing")
-	case Command:
+	case setup.Command:
 		return command.New(command.Config{
 			Argv: s.Argv, Dir: env.Dir, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox, Redact: env.Redact, Log: env.Log,
 		}), nil
-	case Replay:
+	case setup.Replay:
 		return replay.New(fromDir(env.Dir, s.Dir), env.Redact), nil
-	case Anthropic, OpenAI:
+	}
+	if registry[s.Kind].api != nil {
 		p, err := s.openAPI(env)
 		if err != nil {
 			return nil, fmt.Errorf("open provider %s: %w", s, err)
@@ -144,7 +95,7 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 		return p, nil
 	}
 	return session.New(session.Config{
-		Adapter: s.newAdapter(env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Host: env.Host, Redact: env.Redact, Log: env.Log,
+		Adapter: registry[s.Kind].adapter(s, env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Host: env.Host, Redact: env.Redact, Log: env.Log,
 		Places: env.places(),
 	}), nil
 }
@@ -156,48 +107,12 @@ func (e Env) places() session.Places {
 
 // openAPI returns the provider of a model API.
 func (s Spec) openAPI(env Env) (provider.Provider, error) {
-	lookup := lookupIn(env.Environ)
-	prices, _ := lookup(PricesVariable)
+	prices, _ := lookupIn(env.Environ)(PricesVariable)
 	price, err := priceOf(prices, s.Model)
 	if err != nil {
 		return nil, err
 	}
-	if s.Kind == Anthropic {
-		c, err := anthropic.FromEnv(lookup, s.Model)
-		if err != nil {
-			return nil, err
-		}
-		c.Redact, c.Price = env.Redact, price
-		return anthropic.New(c), nil
-	}
-	c, err := openai.FromEnv(lookup, s.Model)
-	if err != nil {
-		return nil, err
-	}
-	c.Redact, c.Price = env.Redact, price
-	return openai.New(c), nil
-}
-
-// newAdapter returns the adapter of an agent's spec.
-func (s Spec) newAdapter(env Env) agent.Adapter {
-	lookup := lookupIn(env.Environ)
-	switch s.Kind {
-	case Claude:
-		return claude.New(claude.Config{Binary: programOf(lookup, ClaudeBinary, ""), Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
-	case Codex:
-		return codex.New(codex.Config{Binary: programOf(lookup, CodexBinary, ""), Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
-	case ACP:
-		argv := append([]string{inDir(env.Dir, s.Argv[0])}, s.Argv[1:]...)
-		return acp.New(acp.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox, Greeting: env.Greeting})
-	case Pi:
-		argv, _ := PiArgv(env.Environ) // a value that cannot be read was refused before the run; otherwise pi on PATH
-		return pi.New(pi.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
-	}
-	c := openclaw.Config{Environ: env.Environ}
-	if env.State != "" {
-		c.KeyFile = filepath.Join(env.State, "openclaw-device.key")
-	}
-	return openclaw.New(c)
+	return registry[s.Kind].api(s, env, price)
 }
 
 // NewAdapter returns the adapter of a spec whose provider is an agent.
@@ -206,19 +121,10 @@ func NewAdapter(text string, env Env) (agent.Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return spec.newAdapter(env), nil
-}
-
-// NewAdapters returns the adapters of the agents that this machine may have. Of ACP agents it returns the
-// ones whose programs are well known.
-func NewAdapters(env Env) []agent.Adapter {
-	var list []agent.Adapter
-	for _, text := range []string{"claude", "codex", "acp:opencode acp", "acp:gemini --acp", "openclaw", "pi"} {
-		if a, err := NewAdapter(text, env); err == nil {
-			list = append(list, a)
-		}
+	if !spec.Agent() {
+		return nil, fmt.Errorf("%s is no agent: it keeps no session", text)
 	}
-	return list
+	return registry[spec.Kind].adapter(spec, env), nil
 }
 
 // inDir returns a program named by a relative path, relative to dir.

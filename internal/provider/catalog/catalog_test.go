@@ -4,17 +4,17 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
 func TestParse(t *testing.T) {
-	command := func(argv ...string) catalog.Spec { return catalog.Spec{Kind: catalog.Command, Argv: argv} }
-	replay := func(dir string) catalog.Spec { return catalog.Spec{Kind: catalog.Replay, Dir: dir} }
+	command := func(argv ...string) catalog.Spec { return catalog.Spec{Kind: setup.Command, Argv: argv} }
+	replay := func(dir string) catalog.Spec { return catalog.Spec{Kind: setup.Replay, Dir: dir} }
 	tests := map[string]struct {
 		text string
 		want catalog.Spec
@@ -27,13 +27,13 @@ func TestParse(t *testing.T) {
 		"a directory with a colon":           {"replay:/a:b c", replay("/a:b c")},
 		"white space around":                 {"  replay:answers \n", replay("answers")},
 		"a program with a space in its name": {`command:"/opt/my agent/run"`, command("/opt/my agent/run")},
-		"a model API":                        {"anthropic:claude-sonnet-4-5", catalog.Spec{Kind: catalog.Anthropic, Model: "claude-sonnet-4-5"}},
-		"a model with colons and slashes":    {"openai:org/qwen3:8b", catalog.Spec{Kind: catalog.OpenAI, Model: "org/qwen3:8b"}},
-		"an agent":                           {"claude", catalog.Spec{Kind: catalog.Claude}},
-		"an agent with its model":            {"codex:gpt-5", catalog.Spec{Kind: catalog.Codex, Model: "gpt-5"}},
-		"an ACP agent":                       {"acp:opencode acp", catalog.Spec{Kind: catalog.ACP, Argv: []string{"opencode", "acp"}}},
-		"a gateway":                          {"openclaw", catalog.Spec{Kind: catalog.OpenClaw}},
-		"pi with a provider's model":         {"pi:openai/gpt-5", catalog.Spec{Kind: catalog.Pi, Model: "openai/gpt-5"}},
+		"a model API":                        {"anthropic:claude-sonnet-4-5", catalog.Spec{Kind: setup.Anthropic, Model: "claude-sonnet-4-5"}},
+		"a model with colons and slashes":    {"openai:org/qwen3:8b", catalog.Spec{Kind: setup.OpenAI, Model: "org/qwen3:8b"}},
+		"an agent":                           {"claude", catalog.Spec{Kind: setup.Claude}},
+		"an agent with its model":            {"codex:gpt-5", catalog.Spec{Kind: setup.Codex, Model: "gpt-5"}},
+		"an ACP agent":                       {"acp:opencode acp", catalog.Spec{Kind: setup.ACP, Argv: []string{"opencode", "acp"}}},
+		"a gateway":                          {"openclaw", catalog.Spec{Kind: setup.OpenClaw}},
+		"pi with a provider's model":         {"pi:openai/gpt-5", catalog.Spec{Kind: setup.Pi, Model: "openai/gpt-5"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,32 +112,10 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
-	for _, spec := range []catalog.Spec{{}, {Kind: catalog.Command}, {Kind: catalog.ACP}} {
+	for _, spec := range []catalog.Spec{{}, {Kind: setup.Command}, {Kind: setup.ACP}} {
 		if err := spec.Validate(dir, os.Environ()); err == nil {
 			t.Errorf("%+v is valid", spec)
 		}
-	}
-}
-
-func TestPiArgv(t *testing.T) {
-	tests := map[string]struct {
-		environ []string
-		want    []string
-		fails   string
-	}{
-		"unset":      {nil, []string{"pi"}, ""},
-		"empty":      {[]string{"RATCHET_PI="}, []string{"pi"}, ""},
-		"a line":     {[]string{"RATCHET_PI=node '/opt/my pi/cli.js'"}, []string{"node", "/opt/my pi/cli.js"}, ""},
-		"blanks":     {[]string{"RATCHET_PI=  "}, nil, "RATCHET_PI: it names no program"},
-		"open quote": {[]string{"RATCHET_PI=node 'x"}, nil, "RATCHET_PI: "},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := catalog.PiArgv(tt.environ)
-			if !slices.Equal(got, tt.want) || (err == nil) != (tt.fails == "") || err != nil && !strings.HasPrefix(err.Error(), tt.fails) {
-				t.Errorf("got %q, %v", got, err)
-			}
-		})
 	}
 }
 
@@ -160,7 +138,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: got %q, %v", text, resp.RawText, err)
 		}
 	}
-	for _, spec := range []catalog.Spec{{}, {Kind: catalog.Command}, {Kind: catalog.ACP}} {
+	for _, spec := range []catalog.Spec{{}, {Kind: setup.Command}, {Kind: setup.ACP}} {
 		if _, err := spec.Open(env); err == nil {
 			t.Errorf("%+v opens", spec)
 		}

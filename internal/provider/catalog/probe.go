@@ -15,7 +15,7 @@ import (
 // Named reports whether everything that the provider needs is named by a path. Then every process on this
 // host finds the same, whatever its environment.
 func (s Spec) Named() bool {
-	return s.Kind == Replay || (s.Kind == Command || s.Kind == ACP) && len(s.Argv) > 0 && strings.Contains(s.Argv[0], "/")
+	return s.Dir != "" || len(s.Argv) > 0 && strings.Contains(s.Argv[0], "/")
 }
 
 // Relative reports whether what the provider needs is named by a path that counts from Env.Dir.
@@ -34,13 +34,14 @@ func (s Spec) Probe(ctx context.Context, env Env) error {
 	if err := s.Validate(env.Dir, env.Environ); err != nil {
 		return err
 	}
-	switch s.Kind {
-	case Anthropic, OpenAI:
+	e := registry[s.Kind]
+	switch {
+	case e.api != nil:
 		if _, err := s.openAPI(env); err != nil {
 			return fmt.Errorf("provider %s: %w", s, err)
 		}
-	case Claude, Codex, Pi:
-		client, ok := s.newAdapter(env).(agent.Versioner)
+	case e.argv != nil:
+		client, ok := e.adapter(s, env).(agent.Versioner)
 		if !ok {
 			return nil
 		}
@@ -68,7 +69,7 @@ func (s Spec) CheckOptions(ctx context.Context, env Env, x setup.Options) error 
 }
 
 func (s Spec) checkOptions(ctx context.Context, env Env, x setup.Options) error {
-	if err := x.Validate(setup.Kind(s.Kind)); err != nil || !s.Agent() {
+	if err := x.Validate(s.Kind); err != nil || !s.Agent() {
 		return err
 	}
 	if err := env.places().Check(x); err != nil {
@@ -78,7 +79,7 @@ func (s Spec) checkOptions(ctx context.Context, env Env, x setup.Options) error 
 	if err := o.AddSetup(x, lookupIn(env.Environ)); err != nil {
 		return err
 	}
-	if c, ok := s.newAdapter(env).(agent.OptionChecker); ok {
+	if c, ok := registry[s.Kind].adapter(s, env).(agent.OptionChecker); ok {
 		return c.CheckOptions(ctx, o)
 	}
 	return nil

@@ -4,100 +4,77 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kballard/go-shellquote"
 
-	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
-// Kind is the kind of a provider: the part of a spec before its colon.
-type Kind string
-
-// The kinds.
-const (
-	Command   Kind = "command"
-	Replay    Kind = "replay"
-	Anthropic Kind = "anthropic"
-	OpenAI    Kind = "openai"
-	Claude    Kind = Kind(agent.Claude)
-	Codex     Kind = Kind(agent.Codex)
-	ACP       Kind = Kind(agent.ACP)
-	OpenClaw  Kind = Kind(agent.OpenClaw)
-	Pi        Kind = Kind(agent.Pi)
-	None      Kind = run.NoPlanner // in the place of a planner
-)
-
-// agentKinds are the kinds behind which an agent works in a checkout.
-var agentKinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi}
+// Kind is the kind of a provider.
+type Kind = setup.Kind
 
 // specForms lists the specs that Parse accepts.
-const specForms = "command:<program and arguments>, replay:<directory>, anthropic:<model>, openai:<model>, " +
-	"claude[:<model>], codex[:<model>], acp:<program and arguments>, openclaw, pi[:<model>]; for the planner also none"
+func specForms() string {
+	var forms []string
+	for _, t := range setup.Kinds(func(t setup.Traits) bool { return t.Kind != setup.None }) {
+		forms = append(forms, t.Form())
+	}
+	return strings.Join(forms, ", ") + "; for the planner also none"
+}
 
 // Spec names one provider. Parse makes it; the zero Spec names none.
 type Spec struct {
 	Kind  Kind
-	Argv  []string // of a Command and of ACP: the program and its arguments
-	Dir   string   // of a Replay: the directory of the answers
-	Model string   // of a model API, and of Claude, Codex and Pi, where empty leaves it to the agent
+	Argv  []string // the program and its arguments
+	Dir   string   // of recorded answers
+	Model string   // of a model API or an agent; empty leaves it to the agent
 }
 
 // Agent reports whether an agent works behind the provider.
-func (s Spec) Agent() bool { return slices.Contains(agentKinds, s.Kind) }
+func (s Spec) Agent() bool { return s.Kind.Traits().Agent }
 
 // SameAgent reports whether words for one of the providers are words for the other: the model may differ. ACP agents are
 // the same by their whole command line, because the program may be one that starts any of them, such as npx.
 func (s Spec) SameAgent(other Spec) bool {
-	return s.Kind == other.Kind && (s.Kind != ACP || slices.Equal(s.Argv, other.Argv))
+	return s.Kind == other.Kind && (s.Kind != setup.ACP || slices.Equal(s.Argv, other.Argv))
 }
 
-// Starts reports whether the provider starts a program on this machine. The gateway of OpenClaw runs
-// already, and is not ours to hold.
-func (s Spec) Starts() bool { return s.Kind == Command || s.Agent() && s.Kind != OpenClaw }
+// Starts reports whether the provider starts a program on this machine. A gateway runs already, and is not ours to hold.
+func (s Spec) Starts() bool { return s.Kind == setup.Command || s.Agent() && !s.Kind.Traits().Gateway }
 
 // Costs reports whether the provider's cost can be known: the provider computes it
 // itself, or it has prices.
-func (s Spec) Costs() bool {
-	return s.Kind == Claude || s.Kind == ACP || s.Kind == Pi || s.Kind == Anthropic || s.Kind == OpenAI || s.Kind == Command
-}
+func (s Spec) Costs() bool { return s.Kind.Traits().Costs }
 
 // Parse reads a spec. It splits the arguments of a command as a shell
 // does, quotes included, and expands nothing.
 func Parse(text string) (Spec, error) {
 	name, rest, colon := strings.Cut(strings.TrimSpace(text), ":")
 	s := Spec{Kind: Kind(name)}
+	about := s.Kind.Traits()
 	var err error
-	switch s.Kind {
-	case Command, ACP:
+	switch {
+	case about.Kind == "":
+		err = fmt.Errorf("no such kind of provider: use one of %s", specForms())
+	case about.Rest == setup.Argv:
 		s.Argv, err = splitArgv(s.Kind, rest)
-	case Replay:
+	case about.Rest == setup.Dir:
 		if s.Dir = rest; rest == "" {
-			err = errors.New("it names no directory: give replay:<directory>")
+			err = fmt.Errorf("it names no directory: give %s", about.Form())
 		}
-	case Anthropic, OpenAI:
+	case about.Rest == setup.Model:
 		if s.Model = rest; !setup.IsModelName(rest) {
-			err = fmt.Errorf("it names no model: give %s:<model>", name)
+			err = fmt.Errorf("it names no model: give %s", about.Form())
 		}
-	case Claude, Codex, Pi:
+	case about.Rest == setup.AnyModel:
 		if s.Model = rest; colon && !setup.IsModelName(rest) {
 			err = fmt.Errorf("it names no model: give %s:<model>, or %s alone for the agent's own choice", name, name)
 		}
-	case OpenClaw:
-		if colon {
-			err = errors.New("the gateway has its own model: give openclaw alone")
-		}
-	case None:
-		if colon {
-			err = errors.New("give none alone")
-		}
-	default:
-		err = fmt.Errorf("no such kind of provider: use one of %s", specForms)
+	case colon:
+		err = fmt.Errorf("it has no choice of model: give %s alone", name)
 	}
 	if err != nil {
 		return Spec{}, fmt.Errorf("provider %q: %w", text, err)
@@ -112,7 +89,7 @@ func splitArgv(kind Kind, text string) ([]string, error) {
 		return nil, fmt.Errorf("split the command: %s", strings.ToLower(err.Error()))
 	}
 	if len(argv) == 0 || argv[0] == "" {
-		return nil, fmt.Errorf("it names no program: give %s:<program and arguments>", kind)
+		return nil, fmt.Errorf("it names no program: give %s", kind.Traits().Form())
 	}
 	return argv, nil
 }

@@ -35,6 +35,9 @@ type Config struct {
 	Price  chat.Price
 }
 
+// KeyVariable names the variable that holds the key.
+const KeyVariable = "OPENAI_API_KEY"
+
 // FromEnv returns a Config from the variables that OpenAI's own tools read:
 // OPENAI_API_KEY and OPENAI_BASE_URL. One of them is enough. An empty variable
 // counts as none.
@@ -43,12 +46,12 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 		value, _ := lookup(name)
 		return strings.TrimSpace(value)
 	}
-	c := Config{Model: strings.TrimSpace(model), Key: get("OPENAI_API_KEY"), BaseURL: get("OPENAI_BASE_URL")}
+	c := Config{Model: strings.TrimSpace(model), Key: get(KeyVariable), BaseURL: get("OPENAI_BASE_URL")}
 	switch {
 	case c.Model == "":
 		return Config{}, errors.New("no model is named: give one such as gpt-5")
 	case c.Key == "" && isOfficial(c.BaseURL):
-		return Config{}, errors.New("OPENAI_API_KEY is not set: give the worker a key of the OpenAI API, or the address of another server as OPENAI_BASE_URL")
+		return Config{}, errors.New(KeyVariable + " is not set: give the worker a key of the OpenAI API, or the address of another server as OPENAI_BASE_URL")
 	}
 	if err := chat.CheckURL(c.BaseURL); err != nil {
 		return Config{}, fmt.Errorf("OPENAI_BASE_URL: %w", err)

@@ -20,7 +20,7 @@ func (c *activeCall) withOptions(o agent.Options) (agent.Options, error) {
 	if x.IsZero() {
 		return o, nil
 	}
-	if err := x.Validate(setup.Kind(c.Adapter.Kind())); err != nil {
+	if err := x.Validate(c.Adapter.Kind()); err != nil {
 		return o, &failure.Error{Code: failure.BadRequest, Message: err.Error()}
 	}
 	if err := c.Places.Check(x); err != nil {

@@ -40,7 +40,7 @@ func TestOptionsOfARunReachTheAgent(t *testing.T) {
 		Mode: "plan", Servers: map[string]setup.Server{"docs": {Command: "sh"}}, Dirs: []string{dir}, ReadDirs: []string{dir},
 		Tools: []string{"Bash"}, NoTools: []string{"Task"}, MaxOutputTokens: 4000,
 	}
-	o, err := newBench(t).start(agent.Claude, session.Places{}, x)
+	o, err := newBench(t).start(setup.Claude, session.Places{}, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +57,13 @@ func TestAnOptionThatTheAgentLacksStartsNothing(t *testing.T) {
 		x    setup.Options
 		says string
 	}{
-		"a temperature":       {agent.Claude, setup.Options{Temperature: &cold}, "claude takes no choice of a temperature"},
-		"tools":               {agent.Codex, setup.Options{NoTools: []string{"shell"}}, "codex takes no choice of tools"},
-		"servers":             {agent.Pi, setup.Options{Servers: map[string]setup.Server{"a": {Command: "sh"}}}, "pi takes no choice of MCP servers"},
-		"a variable":          {agent.Claude, setup.Options{Env: []string{"TOKEN"}}, "no such variable"},
-		"a missing directory": {agent.Claude, setup.Options{ReadDirs: []string{"/no/such/place"}}, "no such file or directory"},
-		"a file":              {agent.Claude, setup.Options{ReadDirs: []string{"/etc/passwd"}}, "not a directory"},
-		"the system's own":    {agent.Claude, setup.Options{Dirs: []string{"/proc/1"}}, "belongs to the system"},
+		"a temperature":       {setup.Claude, setup.Options{Temperature: &cold}, "claude takes no choice of a temperature"},
+		"tools":               {setup.Codex, setup.Options{NoTools: []string{"shell"}}, "codex takes no choice of tools"},
+		"servers":             {setup.Pi, setup.Options{Servers: map[string]setup.Server{"a": {Command: "sh"}}}, "pi takes no choice of MCP servers"},
+		"a variable":          {setup.Claude, setup.Options{Env: []string{"TOKEN"}}, "no such variable"},
+		"a missing directory": {setup.Claude, setup.Options{ReadDirs: []string{"/no/such/place"}}, "no such file or directory"},
+		"a file":              {setup.Claude, setup.Options{ReadDirs: []string{"/etc/passwd"}}, "not a directory"},
+		"the system's own":    {setup.Claude, setup.Options{Dirs: []string{"/proc/1"}}, "belongs to the system"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -30,7 +30,7 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 		}
 		c.log("permission decided", map[string]string{"tool": t.asks[0].Tool, "input": string(t.asks[0].Input), "verdict": string(d.Verdict), "reason": d.Reason})
 		c.letTool(t.asks[0], letBy(d, person))
-		if person && d.Verdict == agent.Deny && !c.Adapter.Kind().TellsReason() {
+		if person && d.Verdict == agent.Deny && !c.Adapter.Kind().Traits().TellsReason {
 			t.refused = append(t.refused, refusal{t.asks[0].Tool, d.Reason})
 		}
 		c.showProgress("goes on")

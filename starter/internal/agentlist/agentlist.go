@@ -90,7 +90,7 @@ func Gist(m agent.Manifest) string {
 	switch {
 	case m.Box != "":
 		parts = append(parts, "held by the box, "+m.Box)
-	case m.Kind == agent.OpenClaw:
+	case m.Kind.Traits().Gateway:
 		parts = append(parts, "not in the box: its gateway runs by itself")
 	default:
 		parts = append(parts, "no box, sandbox "+m.Capabilities.Sandbox)

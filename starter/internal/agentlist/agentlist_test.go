@@ -6,13 +6,14 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/starter/internal/agentlist"
 )
 
 // A machine without agents is told so in short lines; the JSON has each place that was looked at.
 func TestAgentsThatAreMissingTakeALineEach(t *testing.T) {
 	list := host.Config{Environ: []string{"PATH=/nowhere/a:/nowhere/b:/nowhere/c"}}.CollectManifests(t.Context(), t.TempDir())
-	i := slices.IndexFunc(list, func(m agent.Manifest) bool { return m.Kind == agent.Claude })
+	i := slices.IndexFunc(list, func(m agent.Manifest) bool { return m.Kind == setup.Claude })
 	if i < 0 {
 		t.Fatalf("no Claude Code among %+v", list)
 	}

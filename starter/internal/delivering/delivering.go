@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -79,8 +80,9 @@ func FindTold(ctx context.Context, c *factory.Factory, in *run.Input) error {
 // reason to say so.
 func WarnNotDelivered(ctx context.Context, c *factory.Factory, d deliveries.Client, name string) {
 	s, err := sessionref.Client(c, d.Temporal).State(ctx, session.ID(name))
-	if err == nil && !s.Input.Kind().TakesDeliveries() {
-		fmt.Fprintf(c.Err, "starter: the agent of session %s is %s, which takes no deliveries; claude, codex and pi do\n", name, s.Input.Kind())
+	if err == nil && !s.Input.Kind().Traits().Deliveries {
+		fmt.Fprintf(c.Err, "starter: the agent of session %s is %s, which takes no deliveries; %s do\n", name, s.Input.Kind(),
+			setup.ListKinds(func(t setup.Traits) bool { return t.Deliveries }, "and"))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -147,7 +148,7 @@ func warnOfCosts(c *factory.Factory, f Flags, specs []catalog.Spec) {
 	}
 	var unknown []string
 	for _, s := range specs {
-		if !s.Costs() && s.Kind != catalog.Replay {
+		if !s.Costs() {
 			unknown = append(unknown, s.String())
 		}
 	}
@@ -221,7 +222,7 @@ func (f Flags) ProviderSpecs() (specs map[run.Role]catalog.Spec, rivals []catalo
 		}
 	}
 	for role, spec := range specs {
-		if spec.Kind == catalog.None && role != run.Planner {
+		if spec.Kind == setup.None && role != run.Planner {
 			return nil, nil, usage.Errorf("none is no %s: only the planner can be left out", role)
 		}
 	}

@@ -95,7 +95,7 @@ func checkWords(in run.Input) error {
 			return err
 		}
 		for _, name := range wordsOfFiles(in) {
-			if o := OptionOf[name]; slices.Contains(given[text].Used(), o) && !setup.Kind(spec.Kind).Supports(o) {
+			if o := OptionOf[name]; slices.Contains(given[text].Used(), o) && !spec.Kind.Supports(o) {
 				return fmt.Errorf("provider %s takes no %s: %s", display.OneLine(text, 60), name, wordsHint(in))
 			}
 		}

@@ -158,40 +158,13 @@ func longer(most time.Duration) func(string) string {
 	}
 }
 
-// knownACP are the ACP agents whose programs are well known, and which the settings of a repository allow nothing. Gemini
-// CLI is not one of them: it reads the repository's own servers, hooks and tools.
-var knownACP = []string{"acp:opencode acp"}
-
-// KnownACP returns the spec of the ACP agent that a program is; empty: none that is well known.
-func KnownACP(program string) string {
-	i := slices.IndexFunc(knownACP, func(spec string) bool { return strings.HasPrefix(spec, "acp:"+program+" ") })
-	if i < 0 {
-		return ""
-	}
-	return knownACP[i]
-}
-
-// foreignProvider returns why a repository may not choose a provider: its program, its arguments or its
-// answers would be the repository's choice, or nothing would hold it.
+// foreignProvider returns why a repository may not choose a provider.
 func foreignProvider(value string) string {
 	spec, err := catalog.Parse(value)
 	if err != nil {
 		return "is no provider"
 	}
-	switch spec.Kind {
-	case catalog.Claude, catalog.Codex, catalog.Pi, catalog.Anthropic, catalog.OpenAI:
-		return ""
-	case catalog.ACP:
-		if slices.Contains(knownACP, spec.String()) {
-			return ""
-		}
-		return "runs a program of somebody's choice, or an agent that obeys a repository's own settings"
-	case catalog.Replay:
-		return "takes answers from a directory of somebody's choice"
-	case catalog.OpenClaw:
-		return "uses a gateway that the box does not hold"
-	}
-	return "runs a program of somebody's choice as the provider"
+	return spec.Foreign()
 }
 
 func checkSpec(value string) error {

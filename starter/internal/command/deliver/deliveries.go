@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
 	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -136,7 +137,7 @@ func waitingText(waiting string) string {
 	case delivery.Permitted:
 		return "this session may ask for tools, use the network or write, so that results wait here. A session that is started with --deliveries trusted-all takes them"
 	case delivery.Incapable:
-		return "this agent takes no deliveries: Claude Code, Codex and pi do. Close the batch with `starter delivery close SESSION --cancelled`"
+		return "this agent takes no deliveries: " + setup.ListKinds(func(t setup.Traits) bool { return t.Deliveries }, "and") + " do. Close the batch with `starter delivery close SESSION --cancelled`"
 	}
 	return waiting
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -59,10 +60,6 @@ type finding struct {
 	Required bool   `json:"required"`
 	Detail   string `json:"detail"`
 }
-
-// keys names the variables that hold keys of model APIs. The doctor only ever says whether they
-// are set.
-var keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 
 func New(c *factory.Factory) *cobra.Command {
 	var sandbox string
@@ -296,10 +293,10 @@ func findAgents(ctx context.Context, c *factory.Factory) []finding {
 	return found
 }
 
-// findKeys examines whether the keys are set. Only some providers need them.
+// findKeys examines whether the keys of model APIs are set, and says nothing else about them. Only some providers need them.
 func findKeys(c *factory.Factory) []finding {
 	var found []finding
-	for _, name := range keys {
+	for _, name := range catalog.Keys() {
 		f := finding{Name: "key " + name, Detail: "not set here; only its own provider needs it, in the worker's environment"}
 		if c.Getenv(name) != "" {
 			f.OK, f.Detail = true, "set"

@@ -216,18 +216,15 @@ func dirForChecks(c *factory.Factory) (dir string, remove func(), err error) {
 
 // chooseProvider takes the provider of the flag, or the first agent that is there.
 func (r *Report) chooseProvider(flag string, found []agent.Manifest) error {
-	specs := map[agent.Kind]string{agent.Claude: "claude", agent.Codex: "codex", agent.Pi: "pi"}
 	var first string
 	for _, m := range found {
 		if !m.Installed || m.Status == agent.Unsupported {
 			continue
 		}
 		r.Agents = append(r.Agents, m.Label)
-		spec := specs[m.Kind]
-		if m.Kind == agent.ACP {
-			spec = settings.KnownACP(filepath.Base(m.Binary))
+		if spec, ok := catalog.SpecOf(m); ok {
+			first = cmp.Or(first, spec.String())
 		}
-		first = cmp.Or(first, spec)
 	}
 	r.Provider = first
 	if flag == "" {

@@ -14,7 +14,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -239,8 +238,8 @@ func (f retryFlags) changeProvider(in *run.Input, origins map[string]run.Origin)
 	}
 	same, used := slices.ContainsFunc(agents, spec.SameAgent), in.Options.Used()
 	for _, name := range slices.Sorted(maps.Keys(newrun.OptionOf)) {
-		o, kind := newrun.OptionOf[name], setup.Kind(spec.Kind)
-		if !slices.Contains(used, o) || kind.Supports(o) && (same || !slices.Contains(newrun.AgentWords, name)) {
+		o := newrun.OptionOf[name]
+		if !slices.Contains(used, o) || spec.Kind.Supports(o) && (same || !slices.Contains(newrun.AgentWords, name)) {
 			continue
 		}
 		left, in.Options = append(left, name), in.Options.Without(o)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -28,8 +29,9 @@ func newGrant(ctx context.Context, c *factory.Factory, in session.Input, src wor
 	if err := c.MayDecide(); err != nil {
 		return nil, err
 	}
-	if kind := setup.Kind(agent.Kind); !kind.Supports(setup.ServersOption) {
-		return nil, usage.Errorf("--mcp %s: %s takes no MCP servers: use claude, codex or acp:<program>", sessionruns.ServerName, kind)
+	if !agent.Kind.Supports(setup.ServersOption) {
+		able := setup.ListKinds(func(t setup.Traits) bool { return slices.Contains(t.Options, setup.ServersOption) }, "or")
+		return nil, usage.Errorf("--mcp %s: %s takes no MCP servers: use %s", sessionruns.ServerName, agent.Kind, able)
 	}
 	if _, taken := in.Setup.Servers[sessionruns.ServerName]; taken {
 		return nil, usage.Errorf("--mcp: two servers have the name %s", sessionruns.ServerName)

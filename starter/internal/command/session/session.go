@@ -93,7 +93,7 @@ first message.`,
 		RunE: c.Handle(func(ctx context.Context, _ []string) error { return startSession(ctx, c, f) }),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.provider, "provider", "", "`spec` of the agent: claude[:<model>], codex[:<model>], pi[:<model>], openclaw, acp:<program and arguments>")
+	flags.StringVar(&f.provider, "provider", "", "`spec` of the agent: "+agentForms())
 	flags.StringVar(&f.repo, "repo", ".", "`directory` in the git repository whose checkout the session gets")
 	flags.StringVar(&f.base, "base", "", "`commit` of the checkout; default: the last one, with nothing uncommitted beside it")
 	flags.StringVar((*string)(&f.in.ID), "id", "", "`id` of the session; default: a new UUID")
@@ -152,6 +152,15 @@ func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) erro
 	return nil
 }
 
+// agentForms lists the forms of the specs of agents.
+func agentForms() string {
+	var forms []string
+	for _, t := range setup.Kinds(func(t setup.Traits) bool { return t.Agent }) {
+		forms = append(forms, t.Form())
+	}
+	return strings.Join(forms, ", ")
+}
+
 // sessionInput returns the input of a session by its flags, or an error that tells their faults. It starts
 // nothing.
 func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (session.Input, error) {
@@ -164,7 +173,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 		return in, &usage.Error{Err: err}
 	}
 	if !spec.Agent() {
-		return in, usage.Errorf("--provider %s keeps no session: use claude, codex, pi, openclaw or acp:<program>", f.provider)
+		return in, usage.Errorf("--provider %s keeps no session: use %s", f.provider, setup.ListKinds(func(t setup.Traits) bool { return t.Agent }, "or"))
 	}
 	src, err := workspace.Inspect(ctx, f.repo, f.base)
 	if err != nil {
@@ -174,7 +183,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 		return in, err
 	}
 	in.Setup.System, in.Setup.Env = f.system, f.env
-	if err := in.Setup.Validate(setup.Kind(spec.Kind)); err != nil {
+	if err := in.Setup.Validate(spec.Kind); err != nil {
 		return in, &usage.Error{Err: err}
 	}
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {

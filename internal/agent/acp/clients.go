@@ -1,0 +1,95 @@
+package acp
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+)
+
+// Program is a program that speaks ACP and is well known.
+type Program struct {
+	// Argv is its command line.
+	Argv []string
+	// Contained says that the settings of a repository allow it nothing.
+	Contained bool
+}
+
+// Programs are the well known programs that need no bridge. Gemini CLI reads the repository's own servers, hooks and tools.
+var Programs = []Program{{[]string{"opencode", "acp"}, true}, {[]string{"gemini", "--acp"}, false}}
+
+// clients are the programs that we know what they keep and which hosts they ask, by the names of their programs or scripts.
+var clients = []struct {
+	names []string
+	keeps func(*child.Client, map[string]string)
+	hosts func(map[string]string) []string
+}{
+	{[]string{"opencode"}, (*child.Client).AddOpencode, opencodeHosts},
+	{[]string{"gemini"}, (*child.Client).AddGemini, geminiHosts},
+	{[]string{"codex-acp"}, (*child.Client).AddCodex, codex.APIHosts},
+	{[]string{"claude-agent-acp", "claude-code-acp"}, (*child.Client).AddClaude, claude.APIHosts},
+}
+
+// clientNeeds returns what an agent needs in a box: what those that we know keep, and the models whose keys it has or that
+// its settings name. Other agents get what the operator names.
+func clientNeeds(argv, env []string) child.Client {
+	values := child.ParseEnviron(env)
+	c := child.Client{Argv: argv, Env: env, Hosts: child.HostsOfKeys(values)}
+	for _, known := range clients {
+		if slices.ContainsFunc(known.names, func(name string) bool { return names(argv, name) }) {
+			known.keeps(&c, values)
+			c.Hosts = append(c.Hosts, known.hosts(values)...)
+			break
+		}
+	}
+	return c
+}
+
+// names reports whether a part of the path of the program, or of its script, is the name.
+func names(argv []string, name string) bool {
+	return slices.ContainsFunc(argv[:min(len(argv), 2)], func(arg string) bool {
+		return slices.Contains(strings.Split(strings.TrimSuffix(arg, ".js"), "/"), name)
+	})
+}
+
+func geminiHosts(map[string]string) []string {
+	return []string{"oauth2.googleapis.com:443", "cloudcode-pa.googleapis.com:443"}
+}
+
+// opencodeHosts returns opencode's own hosts, and those that its configuration names for the APIs of its providers.
+func opencodeHosts(values map[string]string) []string {
+	dir := filepath.Join(child.HomeOf(values, "XDG_CONFIG_HOME", ".config"), "opencode")
+	texts := [][]byte{[]byte(values["OPENCODE_CONFIG_CONTENT"]), child.ReadSettings(values["OPENCODE_CONFIG"])}
+	for _, name := range []string{"config.json", "opencode.json", "opencode.jsonc"} {
+		texts = append(texts, child.ReadSettings(filepath.Join(dir, name)))
+	}
+	hosts := []string{"opencode.ai:443", "models.dev:443"}
+	var urls []string
+	for _, text := range texts {
+		var config struct {
+			Provider map[string]struct {
+				API     string
+				Options struct {
+					BaseURL string `json:"baseURL"`
+				}
+			}
+		}
+		_ = json.Unmarshal(child.PlainJSON(text), &config)
+		for _, p := range config.Provider {
+			urls = append(urls, expandEnv(p.API, values), expandEnv(p.Options.BaseURL, values))
+		}
+	}
+	return append(hosts, child.HostsOfURLs(urls...)...)
+}
+
+var envReference = regexp.MustCompile(`\{env:([^}]*)\}`)
+
+// expandEnv returns a text with the values of the variables that it names as opencode does.
+func expandEnv(text string, values map[string]string) string {
+	return envReference.ReplaceAllStringFunc(text, func(m string) string { return values[envReference.FindStringSubmatch(m)[1]] })
+}
