@@ -78,7 +78,7 @@ func TestChecksOfAttemptsShareNoHome(t *testing.T) {
 // snapshot.
 func TestIDsOfAnAgentAreBounded(t *testing.T) {
 	s := newFixture(t)
-	s.provider.responds(provider.Response{}, &provider.Suspended{CallID: strings.Repeat("c", 1<<20), Tool: "run", Input: []byte(`{}`)})
+	s.provider.responds(provider.Response{}, provider.Suspend(run.Permission{CallID: strings.Repeat("c", 1<<20), Tool: "run"}, []byte(`{}`)))
 	out := must[activities.ProposeResult](s, s.acts.Propose, s.call(run.Execute))
 	if n := size(t, out); n > maxResult {
 		t.Errorf("%d bytes go into history", n)

@@ -210,8 +210,8 @@ func TestAVerdictThatWasCutIsNone(t *testing.T) {
 // What an evaluator waits for reaches the workflow: a judgement without a verdict can be read.
 func TestAnEvaluatorCanWait(t *testing.T) {
 	for name, cause := range map[string]error{
-		"for a permission":   &provider.Suspended{Tool: "Bash", Input: json.RawMessage(`{}`)},
-		"for a larger share": &provider.Exhausted{},
+		"for a permission":   provider.Suspend(run.Permission{Tool: "Bash"}, json.RawMessage(`{}`)),
+		"for a larger share": provider.Exhaust(),
 		"for a usage limit":  &failure.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // Finding D4: text that was paid for is kept when the call is cut off.
 func TestTextOfACallThatIsCutOffIsKept(t *testing.T) {
 	for name, cause := range map[string]error{
-		"by the budget":    &provider.Exhausted{},
+		"by the budget":    provider.Exhaust(),
 		"by a usage limit": &failure.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}},
 		"by a broken line": &failure.Error{Code: failure.Unknown, Message: "broke off", Retriable: true},
 	} {
@@ -122,7 +122,7 @@ func TestUsageBeforeAUsedUpBudgetIsToldByTheHalt(t *testing.T) {
 	s := newFixture(t)
 	late := &failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}
 	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 1000}}, late)
-	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 5}}, &provider.Exhausted{})
+	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 5}}, provider.Exhaust())
 	c := s.call(run.Execute)
 	callFailure(t, s, c)
 	if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || !out.Halt.Exhausted || out.Usage.TotalTokens != 1005 {
@@ -180,8 +180,8 @@ func TestAUsedUpBudgetIsNotPaidTwice(t *testing.T) {
 	s := newFixture(t)
 	late := &failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}
 	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 10}}, late)
-	s.provider.responds(provider.Response{RawText: "x", Usage: &run.Usage{TotalTokens: 1000}}, &provider.Exhausted{})
-	s.provider.responds(provider.Response{}, &provider.Exhausted{})
+	s.provider.responds(provider.Response{RawText: "x", Usage: &run.Usage{TotalTokens: 1000}}, provider.Exhaust())
+	s.provider.responds(provider.Response{}, provider.Exhaust())
 	c := s.call(run.Execute)
 	c.Left = provider.Left{Tokens: 1000}
 	callFailure(t, s, c)

@@ -59,17 +59,6 @@ type Call struct {
 	Lost *run.Proposal `json:"lost,omitempty"`
 }
 
-// Halt says why a call gave no answer although it has not failed. The same call is
-// made again when the event that it waits for has come. Exactly one of the first
-// three members is set.
-type Halt struct {
-	Permission *run.Permission `json:"permission,omitempty"` // a person must decide
-	Exhausted  bool            `json:"exhausted,omitempty"`  // a budget must be raised
-	Limited    *run.Limited    `json:"limited,omitempty"`    // time must pass
-	// Cut refers to the text that came before the call was cut off; nil: none.
-	Cut *run.Ref `json:"cut,omitempty"`
-}
-
 // Artifact names an artifact of the call.
 func (c Call) Artifact(suffix string) string {
 	if c.Candidate > 0 {
@@ -89,17 +78,17 @@ func (c Call) patchName() string {
 type Answer interface {
 	// Halted returns the reason why there is no answer, nil if there is one, and the
 	// usage of the call so far.
-	Halted() (*Halt, run.Usage)
+	Halted() (*run.Halt, run.Usage)
 }
 
 // Halted implements Answer.
-func (p PlanResult) Halted() (*Halt, run.Usage) { return p.Halt, p.Usage }
+func (p PlanResult) Halted() (*run.Halt, run.Usage) { return p.Halt, p.Usage }
 
 // Halted implements Answer.
-func (p ProposeResult) Halted() (*Halt, run.Usage) { return p.Halt, p.Usage }
+func (p ProposeResult) Halted() (*run.Halt, run.Usage) { return p.Halt, p.Usage }
 
 // Halted implements Answer.
-func (j Judgement) Halted() (*Halt, run.Usage) {
+func (j Judgement) Halted() (*run.Halt, run.Usage) {
 	if j.Usage == nil {
 		return j.Halt, run.Usage{}
 	}
@@ -112,14 +101,14 @@ type PlanResult struct {
 	Summary string      `json:"summary"`
 	Usage   run.Usage   `json:"usage"`
 	Retries []run.Retry `json:"retries,omitempty"`
-	Halt    *Halt       `json:"halt,omitempty"` // then there is no plan
+	Halt    *run.Halt   `json:"halt,omitempty"` // then there is no plan
 }
 
 // ProposeResult holds the answer of the developer or the fixer. At most one of Halt,
 // Violation, Question and Proposal is set. If none is, the answer is a NOOP.
 type ProposeResult struct {
 	Raw       run.Ref       `json:"raw"`
-	Halt      *Halt         `json:"halt,omitempty"`
+	Halt      *run.Halt     `json:"halt,omitempty"`
 	Summary   string        `json:"summary,omitempty"`
 	Violation *run.Problem  `json:"violation,omitempty"` // the answer breaks the output contract
 	Question  *run.Question `json:"question,omitempty"`
@@ -217,7 +206,7 @@ type Judgement struct {
 	Again   bool        `json:"again,omitempty"`
 	Usage   *run.Usage  `json:"usage,omitempty"`
 	Retries []run.Retry `json:"retries,omitempty"`
-	Halt    *Halt       `json:"halt,omitempty"` // then there is no verdict
+	Halt    *run.Halt   `json:"halt,omitempty"` // then there is no verdict
 }
 
 // JudgeInput describes the call of the evaluator about a result whose checks passed.

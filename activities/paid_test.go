@@ -30,7 +30,7 @@ func (p *scriptedProvider) errs() {
 }
 
 func (p *scriptedProvider) asks() {
-	p.responds(provider.Response{}, &provider.Suspended{Tool: "Bash", Input: json.RawMessage(`{}`)})
+	p.responds(provider.Response{}, provider.Suspend(run.Permission{Tool: "Bash"}, json.RawMessage(`{}`)))
 }
 
 // Finding H1: a call is paid five times at most, whatever the cause.
@@ -157,7 +157,7 @@ func TestWhatTheDiskDoesNotTakeIsPaidOnceAndCounted(t *testing.T) {
 		"the answer":                {[]string{"call.json"}, provider.Response{RawText: "x", FinishReason: provider.Stop, Usage: used}, nil},
 		"the usage of an error":     {[]string{"attempt-1.usage.json"}, provider.Response{Usage: used}, late},
 		"the text before an error":  {[]string{"attempt-1.error.json"}, provider.Response{RawText: "x", Usage: used}, late},
-		"the text before a budget":  {cuts, provider.Response{RawText: "x", Usage: used}, &provider.Exhausted{}},
+		"the text before a budget":  {cuts, provider.Response{RawText: "x", Usage: used}, provider.Exhaust()},
 		"the text before its limit": {cuts, provider.Response{RawText: "x", Usage: used}, limit},
 	} {
 		t.Run(name, func(t *testing.T) {

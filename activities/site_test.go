@@ -239,7 +239,11 @@ func (p *scriptedProvider) then(act func(context.Context, func(provider.Progress
 	p.acts = append(p.acts, act)
 }
 
+// responds adds a response. A halt is in it, as in that of any provider.
 func (p *scriptedProvider) responds(r provider.Response, err error) {
+	if h, ok := provider.HaltOf(err); ok {
+		r, err = r.WithHalt(h), nil
+	}
 	p.then(func(context.Context, func(provider.Progress)) (provider.Response, error) { return r, err })
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -28,6 +29,7 @@ type contest struct {
 type candidate struct {
 	run.Candidate
 	out  activities.ProposeResult
+	halt *run.Halt // of the developer's call
 	err  error
 	over bool
 }
@@ -51,8 +53,8 @@ func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 	}
 	if n := c.suspendedCandidate(); n >= 0 {
 		c.asked = n
-		h, _ := asHalted(c.candidates[n].err)
-		return r.emitHalt(ctx, h)
+		e := c.candidates[n]
+		return r.emitHalt(ctx, *e.halt, e.out.Usage)
 	}
 	r.contest = nil
 	return r.proposeBest(ctx, c.candidates)
@@ -78,8 +80,7 @@ func (r *runner) startCandidate(ctx workflow.Context, n int) {
 // -1: none does.
 func (c *contest) suspendedCandidate() int {
 	return slices.IndexFunc(c.candidates, func(e candidate) bool {
-		h, ok := asHalted(e.err)
-		return e.over && ok && h.Permission != nil
+		return e.over && e.halt != nil && e.halt.Permission != nil
 	})
 }
 
@@ -99,10 +100,12 @@ func (r *runner) runCandidate(ctx workflow.Context, n int, providers []string) c
 	c.Permits = r.s.PermitsOf(c.Slot)
 	c.Left = provider.Left{Tokens: shareOf(c.Left.Tokens, len(providers)), Cost: shareOf(c.Left.Cost, len(providers))}
 	e := candidate{Candidate: run.Candidate{Number: n, Provider: c.Provider}}
-	e.out, e.err = callProvider(thinking(ctx, c), r, acts.Propose, c)
+	e.out, e.halt, e.err = callProvider(thinking(ctx, c), r, acts.Propose, c)
 	switch {
 	case e.err != nil:
 		e.Problem = failureOf(e.err)
+	case e.halt != nil:
+		e.Problem = haltProblem(*e.halt)
 	case e.out.Refusal != nil:
 		e.Problem = e.out.Refusal
 	case e.out.Violation != nil:
@@ -121,10 +124,15 @@ func (r *runner) runCandidate(ctx workflow.Context, n int, providers []string) c
 // failureOf returns the problem to record for a candidate whose call ended in err.
 func failureOf(err error) *run.Problem {
 	p := report.ProblemOf(err)
-	if h, ok := asHalted(err); ok && h.Exhausted {
-		p = run.Problem{Code: run.CodeBudget, Message: "its share of the budget is used up"}
-	}
 	return &p
+}
+
+// haltProblem returns the problem to record for a candidate whose call was halted.
+func haltProblem(h run.Halt) *run.Problem {
+	if h.Exhausted {
+		return &run.Problem{Code: run.CodeBudget, Message: "its share of the budget is used up"}
+	}
+	return &run.Problem{Code: string(failure.Unknown), Message: "the call waits for a decision"}
 }
 
 // shareOf returns the part of a budget that one of n candidates gets. Zero means no
@@ -162,28 +170,20 @@ func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *cand
 	}
 	c.Phase, c.Provider, c.Slot, c.Permits = run.Evaluate, r.s.Input.Providers.Evaluator, r.s.Slot(run.Evaluate, e.Number), nil
 	c.Left = provider.Left{Tokens: restOf(c.Left.Tokens, e.out.Usage.TotalTokens), Cost: restOf(c.Left.Cost, e.out.Usage.Cost)}
-	j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: *e.Report, Patch: &e.Proposal.Patch})
-	if err != nil {
+	j, halt, err := callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: *e.Report, Patch: &e.Proposal.Patch})
+	_, used := j.Halted()
+	if err != nil || halt != nil {
 		r.log.Warn("attempt not judged", "attempt", e.Number, "error", err)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		e.addSpent(err)
+		spent, before := spentOn(err)
+		e.out.Usage, e.out.Retries = e.out.Usage.Add(used.Add(spent)), run.AddRetries(e.out.Retries, before)
 		return nil // the checks alone rank it
 	}
-	_, used := j.Halted()
 	e.Judged, e.Report, e.out.Usage = j.Verdict, &j.Report, e.out.Usage.Add(used)
 	e.out.Retries = run.AddRetries(e.out.Retries, j.Retries)
 	return nil
-}
-
-// addSpent counts a call for the candidate that ended in err.
-func (e *candidate) addSpent(err error) {
-	used, before := spentOn(err)
-	if h, ok := asHalted(err); ok {
-		used = h.used
-	}
-	e.out.Usage, e.out.Retries = e.out.Usage.Add(used), run.AddRetries(e.out.Retries, before)
 }
 
 // proposeBest ranks the candidates and emits the best patch with its rivals.
@@ -213,9 +213,6 @@ func (r *runner) proposeBest(ctx workflow.Context, candidates []candidate) error
 
 // usage returns the usage of the candidate's calls, however they ended.
 func (e candidate) usage() run.Usage {
-	if h, ok := asHalted(e.err); ok {
-		return h.used
-	}
 	spent, _ := spentOn(e.err)
 	return e.out.Usage.Add(spent)
 }
@@ -225,14 +222,14 @@ func (e candidate) usage() run.Usage {
 // the first error.
 func (r *runner) proposeNone(ctx workflow.Context, candidates []candidate, used run.Usage) error {
 	for _, e := range candidates {
-		if e.err == nil {
+		if e.err == nil && e.halt == nil {
 			e.out.Usage = used
 			return r.emitAnswer(ctx, e.out)
 		}
 	}
 	for _, e := range candidates {
-		if h, ok := asHalted(e.err); ok {
-			return r.emitHalt(ctx, &halted{h.Halt, used})
+		if e.halt != nil {
+			return r.emitHalt(ctx, *e.halt, used)
 		}
 	}
 	_, before := spentOn(candidates[0].err)

@@ -39,7 +39,7 @@ func TestJudgesOfAContestShareNoSession(t *testing.T) {
 }
 
 func exhausted(used int64) []activities.ProposeResult {
-	return []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true}, Usage: run.Usage{TotalTokens: used}}}
+	return []activities.ProposeResult{{Halt: &run.Halt{Exhausted: true}, Usage: run.Usage{TotalTokens: used}}}
 }
 
 // waitsWith is what the run asks after a minute.
@@ -62,7 +62,7 @@ func waitsWith(t *testing.T, w *fakeActivities, in run.Input) (q run.Pending, us
 func TestUsageOfAnEvaluatorThatDoesNotJudgeCounts(t *testing.T) {
 	used := run.Usage{TotalTokens: 40}
 	for name, w := range map[string]*fakeActivities{
-		"it uses up its share": {judged: []activities.Judgement{{Halt: &activities.Halt{Exhausted: true}, Usage: &used}}},
+		"it uses up its share": {judged: []activities.Judgement{{Halt: &run.Halt{Exhausted: true}, Usage: &used}}},
 		"it fails": {judgeErr: []error{
 			temporal.NewNonRetryableApplicationError("401", "AUTH", nil, used, []run.Retry{{Code: "TIMEOUT", Count: 1}}),
 			temporal.NewNonRetryableApplicationError("401", "AUTH", nil, used, []run.Retry(nil)),

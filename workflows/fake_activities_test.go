@@ -315,12 +315,12 @@ func garbage() activities.ProposeResult {
 
 // limited is the answer of a provider that is for the time given.
 func limited(d time.Duration) activities.ProposeResult {
-	return activities.ProposeResult{Halt: &activities.Halt{Limited: &run.Limited{Until: time.Now().Add(d), Provider: "replay:x", Reason: "5-hour limit"}}}
+	return activities.ProposeResult{Halt: &run.Halt{Limited: &run.Limited{Until: time.Now().Add(d), Provider: "replay:x", Reason: "5-hour limit"}}}
 }
 
 // asksFor is the answer of an agent that waits for a permission.
 func asksFor(call string) activities.ProposeResult {
-	return activities.ProposeResult{Halt: &activities.Halt{Permission: &run.Permission{
+	return activities.ProposeResult{Halt: &run.Halt{Permission: &run.Permission{
 		CallID: call, Tool: "Bash", Digest: run.DigestOf([]byte(call)), Title: "go test ./...",
 		Input: run.Ref{Name: "execute/iter-0001.permission.json", Digest: run.DigestOf([]byte(call)), Bytes: 9}, Excerpt: `{"a": 1}`,
 	}}}

@@ -105,7 +105,7 @@ func TestUsageLimitIsWaitedOutVisibly(t *testing.T) {
 	e := env(t, w)
 	until := e.Now().Add(3 * time.Hour)
 	w.answers = []activities.ProposeResult{
-		{Halt: &activities.Halt{Limited: &run.Limited{Until: until, Provider: "replay:x", Reason: "5-hour limit"}}}, patch("one"),
+		{Halt: &run.Halt{Limited: &run.Limited{Until: until, Provider: "replay:x", Reason: "5-hour limit"}}}, patch("one"),
 	}
 	var met run.Pending
 	var calls int
@@ -141,7 +141,7 @@ func TestBudgetUsedUpInACallIsRaisedOrStopsTheRun(t *testing.T) {
 		"stopped":        {func(in *run.Input) { in.MaxCost = run.Dollars(0.5) }, run.Usage{Cost: run.Dollars(0.6)}, "Stop", run.Canceled, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &fakeActivities{answers: []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true}, Usage: tc.used}, patch("one")}}
+			w := &fakeActivities{answers: []activities.ProposeResult{{Halt: &run.Halt{Exhausted: true}, Usage: tc.used}, patch("one")}}
 			in := input(run.Never, 3)
 			tc.change(&in)
 			e := env(t, w)

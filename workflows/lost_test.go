@@ -131,7 +131,7 @@ func TestEventsNameWhatWasRetriedAndCutOff(t *testing.T) {
 	cut := &run.Ref{Name: "execute/iter-0001.cut-1.raw.txt"}
 	answer := patch("one")
 	answer.Retries = retries
-	w := &fakeActivities{answers: []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true, Cut: cut}}, answer}}
+	w := &fakeActivities{answers: []activities.ProposeResult{{Halt: &run.Halt{Exhausted: true, Cut: cut}}, answer}}
 	in := input(run.Never, 0)
 	in.MaxTokens = 100
 	e := env(t, w)

@@ -125,7 +125,7 @@ var paths = []path{
 		}},
 	{name: "budget-in-a-call", policy: run.Never, status: run.Completed,
 		fakeActivities: func() *fakeActivities {
-			return &fakeActivities{answers: []activities.ProposeResult{costly(activities.ProposeResult{Halt: &activities.Halt{Exhausted: true}}), patch("one")}}
+			return &fakeActivities{answers: []activities.ProposeResult{costly(activities.ProposeResult{Halt: &run.Halt{Exhausted: true}}), patch("one")}}
 		},
 		input: func(in *run.Input) { in.MaxTokens = 100 },
 		play:  func(p *testRun) { p.answer("5000") }},

@@ -84,9 +84,9 @@ func (r *runner) callPlanner(ctx workflow.Context) error {
 		r.emitEvent(ctx, run.PhaseCompleted{Result: run.Planned, Summary: "left out: the developer gets the goal"})
 		return nil
 	}
-	out, err := callProvider(thinking(ctx, c), r, acts.Plan, c)
-	if err != nil {
-		return r.failPhase(ctx, err)
+	out, halt, err := callProvider(thinking(ctx, c), r, acts.Plan, c)
+	if err != nil || halt != nil {
+		return r.endUnanswered(ctx, halt, out.Usage, err)
 	}
 	r.emitEvent(ctx, run.PhaseCompleted{Result: run.Planned, Summary: out.Summary, Artifact: &out.Plan, Usage: &out.Usage, Retries: out.Retries})
 	return nil
@@ -104,9 +104,9 @@ func (r *runner) callDeveloper(ctx workflow.Context) error {
 		c.Provider, c.Slot = r.s.ProviderOf(c.Phase, r.s.Chosen), r.s.Slot(c.Phase, r.s.Chosen)
 		c.Permits = r.s.PermitsOf(c.Slot)
 	}
-	out, err := callProvider(thinking(ctx, c), r, acts.Propose, c)
-	if err != nil {
-		return r.failPhase(ctx, err)
+	out, halt, err := callProvider(thinking(ctx, c), r, acts.Propose, c)
+	if err != nil || halt != nil {
+		return r.endUnanswered(ctx, halt, out.Usage, err)
 	}
 	return r.emitAnswer(ctx, out)
 }
@@ -136,39 +136,26 @@ type calling[In any] interface {
 }
 
 // callProvider runs an activity that calls a provider. At a usage limit it waits until the limit ends
-// and calls again. It returns a *halted if the call cannot answer for another reason.
+// and calls again. The halt is why the call cannot answer for another reason; nil: it has answered, or has failed.
 func callProvider[In any, Out activities.Answer, P calling[In]](
 	ctx workflow.Context, r *runner, activity func(context.Context, In) (Out, error), in In,
-) (Out, error) {
+) (out Out, halt *run.Halt, err error) {
 	for {
 		if _, _, ok := r.s.BudgetLeft(); !ok {
 			var none Out
-			return none, &halted{Halt: activities.Halt{Exhausted: true}}
+			return none, &run.Halt{Exhausted: true}, nil
 		}
-		out, err := runActivity[In, Out, P](ctx, r, activity, in)
+		out, err = runActivity[In, Out, P](ctx, r, activity, in)
 		r.untold.keepUsage(P(&in).Artifact("usage"), out, err)
-		h, used := out.Halted()
-		switch {
-		case err != nil || h == nil:
-			return out, err
-		case h.Limited == nil:
-			return out, &halted{*h, used}
+		halt, _ = out.Halted()
+		if err != nil || halt == nil || halt.Limited == nil {
+			return out, halt, err
 		}
-		if err := r.waitOut(ctx, *h.Limited); err != nil {
-			return out, err
+		if err := r.waitOut(ctx, *halt.Limited); err != nil {
+			return out, nil, err
 		}
 	}
 }
-
-// halted is the error of a call that waits for the decision of a person.
-type halted struct {
-	activities.Halt
-	used run.Usage
-}
-
-func (*halted) Error() string { return "the call waits for a decision" }
-
-func asHalted(err error) (*halted, bool) { return errors.AsType[*halted](err) }
 
 // nextCall returns the provider call of the phase under way.
 func (r *runner) nextCall() activities.Call {
@@ -191,13 +178,13 @@ func (r *runner) nextCall() activities.Call {
 
 // emitHalt asks a person for the decision that a call waits for. After a decision on a tool the same
 // call is made again. After a decision on a larger budget the phase starts again.
-func (r *runner) emitHalt(ctx workflow.Context, h *halted) error {
+func (r *runner) emitHalt(ctx workflow.Context, h run.Halt, used run.Usage) error {
 	if h.Permission != nil {
 		r.emitEvent(ctx, r.s.NewPermission(*h.Permission))
 		return nil
 	}
-	p, q := r.s.BudgetOverrun(h.used)
-	r.emitEvent(ctx, run.PhaseFailed{Error: p, Question: &q, Artifact: h.Cut, Usage: &h.used})
+	p, q := r.s.BudgetOverrun(used)
+	r.emitEvent(ctx, run.PhaseFailed{Error: p, Question: &q, Artifact: h.Cut, Usage: &used})
 	return nil
 }
 
@@ -226,20 +213,25 @@ func (r *runner) waitOut(ctx workflow.Context, l run.Limited) error {
 	}).Get(ctx, nil)
 }
 
-// failPhase ends a phase whose provider gave no answer. It asks a person how to continue, and the same
+// endUnanswered ends a phase whose provider gave no answer, because its call was halted or has failed.
+func (r *runner) endUnanswered(ctx workflow.Context, h *run.Halt, used run.Usage, err error) error {
+	if err == nil {
+		return r.emitHalt(ctx, *h, used)
+	}
+	return r.failPhase(ctx, err)
+}
+
+// failPhase ends a phase that an error ended. It asks a person how to continue, and the same
 // phase starts again. It returns the error of a cancellation.
 func (r *runner) failPhase(ctx workflow.Context, err error) error {
 	if temporal.IsCanceledError(err) {
 		return err
 	}
-	if h, ok := asHalted(err); ok {
-		return r.emitHalt(ctx, h)
-	}
 	used, before := spentOn(err)
 	return r.emitFailure(ctx, err, used, before)
 }
 
-// emitFailure is failPhase for an error that is not a *halted.
+// emitFailure asks a person how to continue after an error.
 func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, before []run.Retry) error {
 	p := report.ProblemOf(err)
 	q := run.Question{
@@ -286,9 +278,11 @@ func (r *runner) evaluateResult(ctx workflow.Context) error {
 	network := j.Network
 	if j.Verdict == run.Pass && r.s.Input.Providers.Evaluator != "" {
 		c := r.nextCall()
-		j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: j.Report})
-		if err != nil {
-			return r.failPhase(ctx, err)
+		var halt *run.Halt
+		j, halt, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: j.Report})
+		if err != nil || halt != nil {
+			_, used := j.Halted()
+			return r.endUnanswered(ctx, halt, used, err)
 		}
 	}
 	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Before: j.Before, Usage: j.Usage, Retries: j.Retries, Network: network}

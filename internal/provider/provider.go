@@ -26,10 +26,8 @@ type Provider interface {
 	// Generate makes one call and never retries by itself. The Response holds
 	// everything that was received, on an error too.
 	//
-	// A failure of the provider is an *Error, and the Response is the result of
-	// Error.Response. When ctx ends first, the error is ctx.Err(). A call
-	// that can continue, but not by a retry alone, ends in a *Suspended, an
-	// *Exhausted or a *Limited.
+	// A failure of the provider is a *failure.Error, and the Response is that of FailedResponse. When ctx ends first, the
+	// error is ctx.Err(). A call that can continue, but not by a retry alone, has not failed: the Response holds its halt.
 	//
 	// Unless progress is nil, Generate calls it with the amount received so far: often, from
 	// one goroutine at a time, and never after Generate has returned.
@@ -145,6 +143,10 @@ type Response struct {
 	Usage        *run.Usage     `json:"usage,omitempty"` // nil: not known
 	DurationMs   int64          `json:"durationMs"`
 	Error        *failure.Error `json:"error,omitempty"`
+	// Halt says why there is no answer although nothing has failed; nil: the call was answered, or has failed. Of a
+	// permission it holds what the agent tells, and Asked holds the whole input of its tool.
+	Halt  *run.Halt       `json:"-"`
+	Asked json.RawMessage `json:"-"`
 	// Changes is the diff of an agent's work in its checkout; empty when the agent
 	// changed nothing, or has no checkout.
 	Changes []byte `json:"-"`

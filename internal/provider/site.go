@@ -3,8 +3,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -107,27 +105,3 @@ func (l Left) After(used run.Usage) Left {
 func (l Left) IsUsedUp(used run.Usage) bool {
 	return l.Tokens != 0 && used.TotalTokens >= l.Tokens || l.Cost != 0 && used.Cost >= l.Cost
 }
-
-// Suspended is the error of a call that cannot continue before a person decides.
-// The agent's session waits, or is resumed: the same call with the decision
-// among its Permits continues where this one stopped.
-type Suspended struct {
-	CallID string
-	Tool   string
-	Input  json.RawMessage // whole
-	Title  string
-	Reason string
-}
-
-func (s *Suspended) Error() string { return fmt.Sprintf("%s waits for a permission", s.Tool) }
-
-// Digest identifies the request for permission: the tool and its whole input.
-func (s *Suspended) Digest() run.Digest {
-	return run.DigestOf(append([]byte(s.Tool+"\n"), s.Input...))
-}
-
-// Exhausted is the error of a call that was ended because a budget was used
-// up. The same call continues once the budget is raised.
-type Exhausted struct{ Usage run.Usage }
-
-func (*Exhausted) Error() string { return "the budget is used up" }

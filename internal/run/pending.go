@@ -20,6 +20,16 @@ type Pending struct {
 	Deadline *time.Time `json:"deadline,omitempty"`
 }
 
+// Halt says why a call of a provider gave no answer although it has not failed. The same call is made again when the event
+// that it waits for has come. Exactly one of the first three members is set.
+type Halt struct {
+	Permission *Permission `json:"permission,omitempty"` // a person must decide
+	Exhausted  bool        `json:"exhausted,omitempty"`  // a budget must be raised
+	Limited    *Limited    `json:"limited,omitempty"`    // time must pass
+	// Cut refers to the text that came before the call was cut off; nil: none.
+	Cut *Ref `json:"cut,omitempty"`
+}
+
 // Limited is a usage limit of a provider.
 type Limited struct {
 	Until    time.Time `json:"until"`

@@ -151,9 +151,9 @@ func TestAStreamThatEndsTooEarly(t *testing.T) {
 func TestALimitThatEndsLater(t *testing.T) {
 	later := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
 	a := serve(t, fails(429, problem("rate_limit_error", "slow down"), "Anthropic-Ratelimit-Requests-Remaining", "0", "Anthropic-Ratelimit-Requests-Reset", later))
-	_, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	if l, ok := errors.AsType[*failure.Limited](err); !ok || time.Until(l.Until) < time.Hour || !strings.Contains(l.Cause.Message, "slow down") {
-		t.Errorf("got %v", err)
+	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
+	if l := providertest.Limit(resp); err != nil || time.Until(l.Until) < time.Hour || !strings.Contains(l.Reason, "slow down") {
+		t.Errorf("got %+v, %v, want a limit that ends in two hours", l, err)
 	}
 }
 

@@ -56,8 +56,8 @@ func (c *activeCall) holdConversation(ctx context.Context) (provider.FinishReaso
 	}
 	c.lendFiles()
 	for {
-		if used := c.used.toUsage(c.Price); c.req.Work.Left.IsUsedUp(used) {
-			return "", &provider.Exhausted{Usage: used}
+		if c.req.Work.Left.IsUsedUp(c.used.toUsage(c.Price)) {
+			return "", provider.Exhaust()
 		}
 		c.setMaxOutput()
 		m, err := c.nextMessage(ctx)

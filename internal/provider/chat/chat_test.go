@@ -180,12 +180,12 @@ func TestBudgets(t *testing.T) {
 			if len(w.asked) != tt.messages || tt.messages > 0 && w.asked[tt.messages-1].MaxOutput != tt.output {
 				t.Errorf("asked %+v", w.asked)
 			}
-			spent, over := errors.AsType[*provider.Exhausted](err)
-			if over != tt.over || !over && err != nil {
-				t.Fatalf("got %v", err)
+			over := resp.Halt != nil && resp.Halt.Exhausted
+			if over != tt.over || err != nil {
+				t.Fatalf("got %+v, %v", resp.Halt, err)
 			}
-			if want := (run.Usage{InputTokens: 90, OutputTokens: 10, TotalTokens: 100, Cost: 1520}); over && tt.messages == 1 && (spent.Usage != want || *resp.Usage != want || resp.RawText != "one ") {
-				t.Errorf("got %+v, %+v", spent.Usage, resp)
+			if want := (run.Usage{InputTokens: 90, OutputTokens: 10, TotalTokens: 100, Cost: 1520}); over && tt.messages == 1 && (*resp.Usage != want || resp.RawText != "one ") {
+				t.Errorf("got %+v, want the usage %+v", resp, want)
 			}
 		})
 	}

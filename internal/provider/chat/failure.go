@@ -50,8 +50,14 @@ func (e *StatusError) namesTools() bool {
 func (c *activeCall) endInError(ctx context.Context, err error) (provider.Response, error) {
 	err = c.classifyError(ctx, err)
 	resp := provider.Response{RawText: c.out.allText(), FinishReason: provider.Failed}
-	if e, ok := errors.AsType[*failure.Error](err); ok { // in a *Limited, too
+	e, failed := errors.AsType[*failure.Error](err) // in a *Limited, too
+	if failed {
 		e.Message = display.Clip(c.Redact.String(e.Message), failure.MaxMessage)
+	}
+	if h, ok := provider.HaltOf(err); ok {
+		return resp.WithHalt(h), nil
+	}
+	if failed {
 		resp = provider.FailedResponse(e, resp.RawText, 0)
 	}
 	return resp, err
@@ -70,8 +76,8 @@ func (c *activeCall) classifyError(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e
 	}
-	if e, ok := errors.AsType[*provider.Exhausted](err); ok {
-		return e
+	if h, ok := errors.AsType[*provider.Halted](err); ok {
+		return h
 	}
 	fail := func(code failure.Code, retriable bool, format string, args ...any) error {
 		return &failure.Error{Code: code, Message: fmt.Sprintf(format, args...), Retriable: retriable}

@@ -53,24 +53,26 @@ func TestLimits(t *testing.T) {
 	}
 	const inHours = `{"error":{"message":"You exceeded your current quota. Please retry in 13h0m0s."}}`
 	_, p := asking(refuses(429, inHours))
-	_, err := p.Generate(t.Context(), providertest.Request(), nil)
-	if l, ok := errors.AsType[*failure.Limited](err); !ok || time.Until(l.Until) < 12*hour {
-		t.Errorf("a wait of hours in the text: got %v, want a limit that ends in 13 hours", err)
+	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
+	if l := providertest.Limit(resp); err != nil || time.Until(l.Until) < 12*hour {
+		t.Errorf("a wait of hours in the text: got %+v, %v, want a limit that ends in 13 hours", l, err)
 	}
 	near := func(got, want time.Duration) bool { return got <= want && got >= want-want/100-2*time.Second }
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, p := asking(refuses(tt.status, "", tt.header...))
 			resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-			l, limited := errors.AsType[*failure.Limited](err)
-			if limited != (tt.limited > 0) || limited && !near(time.Until(l.Until), tt.limited) {
-				t.Fatalf("got %v", err)
+			if tt.limited > 0 {
+				if l := providertest.Limit(resp); err != nil || !near(time.Until(l.Until), tt.limited) || resp.FinishReason != provider.Failed {
+					t.Errorf("got %+v, %v, want a limit that ends in %v", l, err, tt.limited)
+				}
+				return
 			}
 			e, ok := errors.AsType[*failure.Error](err)
-			if !ok || resp.Error != e || resp.FinishReason != provider.Failed || limited && e.Code != failure.RateLimit {
+			if !ok || resp.Error != e || resp.Halt != nil || resp.FinishReason != provider.Failed {
 				t.Fatalf("got %+v, %v", resp, err)
 			}
-			if !limited && !near(e.RetryAfter, tt.after) {
+			if !near(e.RetryAfter, tt.after) {
 				t.Errorf("retry after %v", e.RetryAfter)
 			}
 		})

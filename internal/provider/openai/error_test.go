@@ -162,9 +162,9 @@ func TestAStreamOfNothing(t *testing.T) {
 
 func TestALimitThatEndsLater(t *testing.T) {
 	a := serve(t, fails(429, problem("requests", "rate_limit_exceeded", "slow down"), "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "2h0m0s"))
-	_, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	if l, ok := errors.AsType[*failure.Limited](err); !ok || time.Until(l.Until) < time.Hour || !strings.Contains(l.Cause.Message, "slow down") {
-		t.Errorf("got %v", err)
+	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
+	if l := providertest.Limit(resp); err != nil || time.Until(l.Until) < time.Hour || !strings.Contains(l.Reason, "slow down") {
+		t.Errorf("got %+v, %v, want a limit that ends in two hours", l, err)
 	}
 }
 

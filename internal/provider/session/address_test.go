@@ -78,8 +78,8 @@ func TestOthersReachTheSessionOfAnAgentWhileItLives(t *testing.T) {
 		Adapter: b.fake, Pool: b.pool, Choice: agent.Choice{Model: "m-1"}, Host: early{citizen.Host{Dirs: dirs}, dirs, []string{"[[say:heard you]]"}},
 	})
 	req := b.request(sh("make") + "[[say:done]]")
-	_, err := p.Generate(t.Context(), req, nil)
-	permit := b.permit(err, run.Permit{Allow: true})
+	asked, err := p.Generate(t.Context(), req, nil)
+	permit := b.permit(asked, err, run.Permit{Allow: true})
 
 	list := citizens(t, dirs)
 	if len(list) != 1 || list[0].Backend != dispatch.Pi || list[0].CWD != b.site.dir {
@@ -222,8 +222,8 @@ func TestPeersGetNoPermission(t *testing.T) {
 	b := newBench(t)
 	p := b.told(sh("make")+"[[say:made it]]", sh("rm")+"[[say:removed it]]")
 	req := b.request(sh("make") + "[[say:done]]")
-	_, err := p.Generate(t.Context(), req, nil)
-	req.Work.Permits = []run.Permit{b.permit(err, run.Permit{Allow: true})}
+	asked, err := p.Generate(t.Context(), req, nil)
+	req.Work.Permits = []run.Permit{b.permit(asked, err, run.Permit{Allow: true})}
 	resp, err := p.Generate(t.Context(), req, nil)
 	if err != nil || resp.RawText != "done" || !slices.Equal(b.fake.Ran(), []string{"make"}) {
 		t.Errorf("got %q, %v, ran %q", resp.RawText, err, b.fake.Ran())
@@ -263,8 +263,8 @@ func TestAgentThatWaitsForAPersonAcknowledgesNothing(t *testing.T) {
 	dirs := registry(t)
 	p := session.New(session.Config{Adapter: b.fake, Pool: b.pool, Host: citizen.Host{Dirs: dirs}})
 	req := b.request(sh("make") + "[[say:done]]")
-	_, err := p.Generate(t.Context(), req, nil)
-	b.permit(err, run.Permit{})
+	asked, err := p.Generate(t.Context(), req, nil)
+	b.permit(asked, err, run.Permit{})
 	peer := controlsocket.Client{Path: dirs.Socket(citizens(t, dirs)[0].GardenID)}
 	for _, mode := range []dispatch.Mode{dispatch.FollowUp, dispatch.Steer} {
 		as, err := peer.Send(t.Context(), controlsocket.Message{Text: "hello", Mode: mode})
@@ -284,8 +284,8 @@ func TestMessagesThatAreLostAreInTheLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			p := b.told("[[say:hello]]")
-			_, err := p.Generate(t.Context(), b.request(sh("make")+"[[say:done]]"), nil)
-			b.permit(err, run.Permit{})
+			asked, err := p.Generate(t.Context(), b.request(sh("make")+"[[say:done]]"), nil)
+			b.permit(asked, err, run.Permit{})
 			end(b)
 			req := b.request("[[say:done]]")
 			req.Call = 2
@@ -304,15 +304,15 @@ func TestSessionKeepsItsIDOverACrash(t *testing.T) {
 		return session.New(session.Config{Adapter: b.fake, Pool: b.pool, Host: citizen.Host{Dirs: dirs}})
 	}
 	req := b.request(sh("make") + "[[say:done]]")
-	_, err := open().Generate(t.Context(), req, nil)
-	b.permit(err, run.Permit{})
+	asked, err := open().Generate(t.Context(), req, nil)
+	b.permit(asked, err, run.Permit{})
 	id := citizens(t, dirs)[0].GardenID
 	if got := session.GardenIDIn(b.site.note); got != id {
 		t.Errorf("the note says %q", got)
 	}
 	b.fake.Crash()
-	_, err = open().Generate(t.Context(), req, nil)
-	b.permit(err, run.Permit{})
+	asked, err = open().Generate(t.Context(), req, nil)
+	b.permit(asked, err, run.Permit{})
 	if list := citizens(t, dirs); len(list) != 1 || list[0].GardenID != id {
 		t.Errorf("after the crash: %+v, before it was %s", list, id)
 	}
@@ -325,8 +325,8 @@ func TestTheRegistryIsMadeWhenASessionNeedsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := session.New(session.Config{Adapter: b.fake, Pool: b.pool, Host: citizen.Host{Dirs: dirs}})
-	_, err := p.Generate(t.Context(), b.request(sh("make")+"[[say:done]]"), nil)
-	b.permit(err, run.Permit{})
+	asked, err := p.Generate(t.Context(), b.request(sh("make")+"[[say:done]]"), nil)
+	b.permit(asked, err, run.Permit{})
 	if list := citizens(t, dirs); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}

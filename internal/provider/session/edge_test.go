@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -24,8 +22,8 @@ import (
 func TestPermitThatWasUsedIsNotUsedAgainAfterACrash(t *testing.T) {
 	b := newBench(t)
 	req := b.request(sh("deploy") + "[[hang:1]][[say:done]]")
-	_, err := b.call(req)
-	permit := b.permit(err, run.Permit{Allow: true})
+	asked, err := b.call(req)
+	permit := b.permit(asked, err, run.Permit{Allow: true})
 	permit.Tool += " " + sh("deploy") // the prompt after the crash names the tool: this model does as it is told there
 	req.Work.Permits = []run.Permit{permit}
 	done := make(chan error, 1)
@@ -53,13 +51,13 @@ func TestPermitLetsOneCallThroughInAllTurnsOfACall(t *testing.T) {
 	b := newBench(t)
 	b.site.unfit = map[string]string{"link": "a symbolic link"}
 	req := b.request(sh("deploy") + write("link", "x") + "[[say:done]]")
-	_, err := b.call(req)
-	req.Work.Permits = []run.Permit{b.permit(err, run.Permit{Allow: true})}
+	asked, err := b.call(req)
+	req.Work.Permits = []run.Permit{b.permit(asked, err, run.Permit{Allow: true})}
 	// The complaint about the changes goes into the second turn; there the agent
 	// deploys once more.
 	b.site.unfit["link"] = "a symbolic link. " + sh("deploy") + "[[say:mended]]"
-	_, err = b.call(req)
-	if _, waits := errors.AsType[*provider.Suspended](err); !waits || len(b.fake.Ran()) != 1 {
+	asked, err = b.call(req)
+	if err != nil || !waits(asked) || len(b.fake.Ran()) != 1 {
 		t.Errorf("ran %q with one permit for one call, then %v", b.fake.Ran(), err)
 	}
 }
@@ -69,8 +67,8 @@ func TestPermitLetsOneCallThroughInAllTurnsOfACall(t *testing.T) {
 func TestPermitForTheSessionIsNoCallToRepeat(t *testing.T) {
 	b := newBench(t)
 	req := b.request(sh("make") + "[[say:done]]")
-	_, err := b.call(req)
-	session := b.permit(err, run.Permit{Allow: true, Session: true})
+	asked, err := b.call(req)
+	session := b.permit(asked, err, run.Permit{Allow: true, Session: true})
 	req.Work.Permits = []run.Permit{session}
 	if _, err := b.call(req); err != nil {
 		t.Fatal(err)
@@ -115,8 +113,8 @@ func TestTaskThatNeverArrivedIsSentAgain(t *testing.T) {
 func TestUsageOutlivesTheAgentsProcess(t *testing.T) {
 	b := newBench(t)
 	req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + sh("make") + "[[say:done]]")
-	_, err := b.call(req)
-	permit := b.permit(err, run.Permit{Allow: true})
+	asked, err := b.call(req)
+	permit := b.permit(asked, err, run.Permit{Allow: true})
 	b.fake.Crash()
 	req.Work.Permits = []run.Permit{permit}
 	resp, err := b.call(req)
@@ -141,7 +139,7 @@ func TestBudgetHoldsForAllAttemptsAtACall(t *testing.T) {
 	for range 5 { // activities.maxErrors
 		resp, err := b.call(req)
 		used += resp.Usage.TotalTokens
-		if _, ok := errors.AsType[*provider.Exhausted](err); ok || err == nil {
+		if err == nil {
 			break
 		}
 	}
@@ -156,9 +154,9 @@ func TestBudgetIsUsedUpHoweverTheTurnEnds(t *testing.T) {
 	req := b.request("[[usage:1000,10]]" + write("a.txt", "A") + write("b.txt", "B") + "[[slow:1000]]")
 	req.Work.Left.Tokens = 1500
 	p := session.New(session.Config{Adapter: failing{b.fake}, Pool: b.pool})
-	_, err := p.Generate(t.Context(), req, nil)
-	if _, ok := errors.AsType[*provider.Exhausted](err); !ok {
-		t.Errorf("got %v", err)
+	resp, err := p.Generate(t.Context(), req, nil)
+	if err != nil || !isExhausted(resp) {
+		t.Errorf("got %+v, %v, want a budget that is used up", resp, err)
 	}
 }
 
@@ -203,14 +201,14 @@ func TestManyPermitsInOneConversation(t *testing.T) {
 	}
 	req := b.request(script.String() + "[[say:done]]")
 	for n := 1; ; n++ {
-		_, err := b.call(req)
-		if err == nil {
+		resp, err := b.call(req)
+		if err == nil && !waits(resp) {
 			break
 		}
 		if n > most+5 {
 			t.Fatalf("asked %d times for %d calls: the decision on the last ones is not heeded, %d ran", n, most+2, len(b.fake.Ran()))
 		}
-		req.Work.Permits = append(req.Work.Permits, b.permit(err, run.Permit{Allow: true}))
+		req.Work.Permits = append(req.Work.Permits, b.permit(resp, err, run.Permit{Allow: true}))
 		if over := len(req.Work.Permits) - most; over > 0 {
 			req.Work.Permits = slices.Clone(req.Work.Permits[over:])
 		}
@@ -237,8 +235,8 @@ func TestOneWantedSlotDoesNotEndTheAgentsOfOthers(t *testing.T) {
 	for _, s := range []*wantedSite{first, second} {
 		req := b.request(sh("make") + "[[say:done]]")
 		req.Work.Site = s
-		_, err := b.call(req)
-		b.permit(err, run.Permit{})
+		asked, err := b.call(req)
+		b.permit(asked, err, run.Permit{})
 	}
 	first.wanted()
 	second.mu.Lock()

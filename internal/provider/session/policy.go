@@ -22,7 +22,7 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 		if !known {
 			c.showProgress("waits for a permission")
 			s := newSuspension(t.asks[0])
-			c.note.Asked = &askID{s.CallID, s.Digest()}
+			c.note.Asked = &askID{s.Halt.Permission.CallID, s.Halt.Permission.Digest}
 			return s
 		}
 		if err := c.keepNote(); err != nil { // a permit that is used up must stay used up
@@ -77,6 +77,6 @@ func (c *activeCall) decidePermission(asked agent.Permission) (d agent.Permissio
 	return d, used != nil, known
 }
 
-func newSuspension(asked agent.Permission) *provider.Suspended {
-	return &provider.Suspended{CallID: asked.CallID, Tool: asked.Tool, Input: conduct.InputOf(asked), Title: asked.Title, Reason: asked.Reason}
+func newSuspension(asked agent.Permission) *provider.Halted {
+	return provider.Suspend(run.Permission{CallID: asked.CallID, Tool: asked.Tool, Title: asked.Title, Reason: asked.Reason}, conduct.InputOf(asked))
 }

@@ -91,15 +91,15 @@ func (p sessionProvider) Generate(ctx context.Context, req provider.Request, pro
 	if ctx.Err() != nil {
 		return provider.Response{RawText: resp.RawText, FinishReason: provider.Failed, Usage: resp.Usage, DurationMs: resp.DurationMs}, ctx.Err()
 	}
+	if h, ok := provider.HaltOf(err); ok {
+		return resp.WithHalt(h), nil
+	}
 	return p.classifyError(resp, err, req.Constraints.Timeout())
 }
 
 // classifyError turns an error of a call into the response and the error that
 // the provider's contract asks for.
 func (p sessionProvider) classifyError(resp provider.Response, err error, limit time.Duration) (provider.Response, error) {
-	if isPause(err) {
-		return resp, err
-	}
 	e, ok := errors.AsType[*failure.Error](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -115,12 +115,10 @@ func (p sessionProvider) classifyError(resp provider.Response, err error, limit 
 	return out, e
 }
 
-// isPause reports whether the call waits for something and has not failed.
-func isPause(err error) bool {
-	_, suspended := errors.AsType[*provider.Suspended](err)
-	_, exhausted := errors.AsType[*provider.Exhausted](err)
-	_, limited := errors.AsType[*failure.Limited](err)
-	return suspended || exhausted || limited
+// waitsForPerson reports whether err ends a call whose agent waits for a permission.
+func waitsForPerson(err error) bool {
+	h, ok := errors.AsType[*provider.Halted](err)
+	return ok && h.Halt.Permission != nil
 }
 
 // activeCall is one call of Generate.
@@ -164,7 +162,7 @@ func (c *activeCall) runAgent(ctx context.Context) (resp provider.Response, err 
 	if text := c.talk.stderr.TakeLines(); c.Log != nil && len(text) > 0 {
 		_, _ = c.Log.Write(c.Redact.Bytes(text))
 	}
-	if _, suspended := errors.AsType[*provider.Suspended](err); suspended {
+	if waitsForPerson(err) {
 		kept = true
 		c.talk.pauseMessages()
 		c.Pool.keepTalk(site.Slot(), c.workKey(), c.req.Call, c.talk)
@@ -207,7 +205,7 @@ func (c *activeCall) firstAnswer(ctx context.Context) (answer, error) {
 	}
 	if c.talk.Session == nil {
 		if c.req.Work.Left.IsUsedUp(used) {
-			return answer{}, &provider.Exhausted{Usage: used}
+			return answer{}, provider.Exhaust()
 		}
 		if err := c.beginWork(ctx); err != nil {
 			return answer{}, err
@@ -276,7 +274,7 @@ func (c *activeCall) partialResponse(ctx context.Context, err error) provider.Re
 	if c.talk.Session != nil {
 		c.note.Used = c.talk.callUsage()
 	}
-	if _, waits := errors.AsType[*provider.Suspended](err); waits {
+	if waitsForPerson(err) {
 		c.keepNoteOrLog()
 		return resp
 	}

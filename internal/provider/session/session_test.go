@@ -161,15 +161,19 @@ func (b *bench) call(req provider.Request) (provider.Response, error) {
 }
 
 // permit is the decision on what the call was suspended for.
-func (b *bench) permit(err error, p run.Permit) run.Permit {
+func (b *bench) permit(resp provider.Response, err error, p run.Permit) run.Permit {
 	b.Helper()
-	s, ok := errors.AsType[*provider.Suspended](err)
-	if !ok {
-		b.Fatalf("got %v, want a call that waits", err)
+	if err != nil || !waits(resp) {
+		b.Fatalf("got %+v, %v, want a call that waits", resp.Halt, err)
 	}
-	p.CallID, p.Tool, p.Digest = s.CallID, s.Tool, s.Digest()
+	asked := resp.Halt.Permission
+	p.CallID, p.Tool, p.Digest = asked.CallID, asked.Tool, asked.Digest
 	return p
 }
+
+func waits(resp provider.Response) bool { return resp.Halt != nil && resp.Halt.Permission != nil }
+
+func isExhausted(resp provider.Response) bool { return resp.Halt != nil && resp.Halt.Exhausted }
 
 func tool(name string, in map[string]string) string {
 	b, err := json.Marshal(in)
@@ -231,7 +235,7 @@ func TestSandboxAndPolicyDecideWithoutAPerson(t *testing.T) {
 			req := b.request(tc.script + "[[say:done]]")
 			req.Role, req.Phase, req.Work.Tools = tc.role, tc.phase, tc.tools
 			resp, err := b.call(req)
-			if _, waits := errors.AsType[*provider.Suspended](err); waits != tc.waits || !waits && err != nil {
+			if waits(resp) != tc.waits || err != nil {
 				t.Fatalf("got %q, %v", resp.RawText, err)
 			}
 			if len(b.fake.Ran()) != tc.ran {
@@ -263,8 +267,8 @@ func TestPersonDecidesAndTheSameAgentGoesOn(t *testing.T) {
 				script += sh("make test")
 			}
 			req := b.request(script + "[[say:done]]")
-			_, err := b.call(req)
-			req.Work.Permits = []run.Permit{b.permit(err, tc.permit)}
+			asked, err := b.call(req)
+			req.Work.Permits = []run.Permit{b.permit(asked, err, tc.permit)}
 			resp, err := b.call(req)
 			if err != nil || string(resp.Changes) != "a.txt=A\n" {
 				t.Fatalf("got %q, %v", resp.Changes, err)
@@ -307,10 +311,10 @@ func lastRequest(b *bench) fakemodel.Request {
 func TestPermitForOneCallLetsNoOtherThrough(t *testing.T) {
 	b := newBench(t)
 	req := b.request(sh("make") + sh("rm") + "[[say:done]]")
-	_, err := b.call(req)
-	req.Work.Permits = []run.Permit{b.permit(err, run.Permit{Allow: true})}
-	_, err = b.call(req)
-	second := b.permit(err, run.Permit{})
+	asked, err := b.call(req)
+	req.Work.Permits = []run.Permit{b.permit(asked, err, run.Permit{Allow: true})}
+	asked, err = b.call(req)
+	second := b.permit(asked, err, run.Permit{})
 	if second.Digest == req.Work.Permits[0].Digest || !slices.Equal(b.fake.Ran(), []string{"make"}) {
 		t.Errorf("ran %q, then asked for %s", b.fake.Ran(), second.Tool)
 	}
@@ -330,8 +334,8 @@ func TestAgentThatDiedWhileItWaitedIsResumed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			req := b.request(write("a.txt", "A") + sh("make") + "[[say:done]]")
-			_, err := b.call(req)
-			permit := b.permit(err, run.Permit{Allow: true})
+			asked, err := b.call(req)
+			permit := b.permit(asked, err, run.Permit{Allow: true})
 			die(b)
 			req.Work.Permits = []run.Permit{permit}
 			resp, err := b.call(req)
@@ -456,15 +460,14 @@ func TestBudgetInterruptsTheTurn(t *testing.T) {
 	b := newBench(t)
 	req := b.request("[[usage:1000,10]]" + write("a.txt", "A") + write("b.txt", "B") + "[[slow:1000]]")
 	req.Work.Left.Tokens = 1500
-	_, err := b.call(req)
-	e, ok := errors.AsType[*provider.Exhausted](err)
-	if !ok || e.Usage.TotalTokens < 1500 || e.Usage.TotalTokens > 3100 {
-		t.Fatalf("got %v, want a budget that is used up, by one request too many at most", err)
+	resp, err := b.call(req)
+	if err != nil || !isExhausted(resp) || resp.Usage.TotalTokens < 1500 || resp.Usage.TotalTokens > 3100 {
+		t.Fatalf("got %+v, %v, want a budget that is used up, by one request too many at most", resp, err)
 	}
 	req.Call = 2 // the budget was raised
 	req.Prompt.User = "[[usage:1000,10]]" + write("c.txt", "C") + "[[say:done]]"
 	req.Work.Left.Tokens = 1 << 20
-	resp, err := b.call(req)
+	resp, err = b.call(req)
 	if err != nil || !strings.Contains(string(resp.Changes), "a.txt=A") || !strings.Contains(string(resp.Changes), "c.txt=C") {
 		t.Errorf("after the raise: %q, %v: the work so far is gone", resp.Changes, err)
 	}

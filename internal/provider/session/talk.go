@@ -299,7 +299,7 @@ func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, e
 		return c.turnResult(e)
 	case agent.Exit:
 		if t.overBudget {
-			return nil, &provider.Exhausted{Usage: t.callUsage()}
+			return nil, provider.Exhaust()
 		}
 		return nil, conduct.ExitError(e)
 	}
@@ -329,7 +329,7 @@ func (c *activeCall) turnResult(e agent.Turn) (*answer, error) {
 	case e.Status == agent.Completed:
 		return &answer{Text: c.Redact.String(e.Text)}, nil
 	case t.overBudget: // regardless of how the agent reports the interrupt
-		return nil, &provider.Exhausted{Usage: used}
+		return nil, provider.Exhaust()
 	case e.Status == agent.Interrupted:
 		return nil, &failure.Error{Code: failure.Unknown, Message: "the agent's turn was interrupted", Retriable: true}
 	}

@@ -222,8 +222,8 @@ func TestAnAgentWithoutABudgetIsNotAsked(t *testing.T) {
 			b := newBench(t)
 			req := b.request("[[usage:1000,20]][[say:done]]")
 			req.Work.Left = left
-			_, err := b.call(req)
-			if _, ok := errors.AsType[*provider.Exhausted](err); !ok || len(b.fake.Model.Requests()) != 0 {
+			resp, err := b.call(req)
+			if err != nil || !isExhausted(resp) || len(b.fake.Model.Requests()) != 0 {
 				t.Errorf("%v, %d requests", err, len(b.fake.Model.Requests()))
 			}
 		})
@@ -238,7 +238,7 @@ func TestAnAgentThatHasUsedUpItsBudgetIsNotAskedAgain(t *testing.T) {
 	var asked int
 	for n := 1; n <= 2; n++ {
 		resp, err := b.call(req)
-		if _, ok := errors.AsType[*provider.Exhausted](err); !ok || n == 2 && (len(b.fake.Model.Requests()) != asked || resp.Usage.TotalTokens != 0) {
+		if err != nil || !isExhausted(resp) || n == 2 && (len(b.fake.Model.Requests()) != asked || resp.Usage.TotalTokens != 0) {
 			t.Errorf("attempt %d: %v, %d requests, usage %+v", n, err, len(b.fake.Model.Requests()), resp.Usage)
 		}
 		asked = len(b.fake.Model.Requests())

@@ -205,3 +205,11 @@ func stops(t *testing.T, s Subject) {
 		t.Errorf("kept %q of what was received", resp.RawText)
 	}
 }
+
+// Limit returns the usage limit that a response tells; none if it tells none.
+func Limit(resp provider.Response) run.Limited {
+	if resp.Halt == nil || resp.Halt.Limited == nil {
+		return run.Limited{}
+	}
+	return *resp.Halt.Limited
+}
