@@ -55,11 +55,11 @@ func (c *Client) LookAtNeeds(ctx context.Context, id run.ID) (Needs, error) {
 	if e.Status.Terminal() {
 		return NewNeeds(id, e.Name, e.Status, nil), nil
 	}
-	p, err := c.Pending(ctx, id)
+	v, err := c.complete(ctx, e)
 	if err != nil {
 		return Needs{}, err
 	}
-	return NewNeeds(id, e.Name, p.Status, &p), nil
+	return v.Needs(), nil
 }
 
 // needsAgain is how long a look at a run that is waited for counts, for the changes that Changes misses.
