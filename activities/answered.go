@@ -86,7 +86,7 @@ func (t *attempt) keepAnswer(text []byte, resp provider.Response, found bool) (r
 	before = append(before, rundir.Content{Name: c.Artifact("call.json"), Bytes: about})
 	if _, err := dir.KeepInOrder(append(before, raw)...); err != nil {
 		if !found {
-			err = unkeptError("the answer came, and it", err, r.usage, r.retries)
+			err = unkeptError("the answer", err, r.usage, r.retries)
 		}
 		return reply{}, err
 	}

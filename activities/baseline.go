@@ -14,7 +14,7 @@ import (
 )
 
 // silenceHint says what to look at when a command ran out of time without a byte of output.
-const silenceHint = "see whether it fills a cold cache, is refused a network by the box (--check-network), or waits for input"
+const silenceHint = "see whether it fills an empty cache, needs a network that the sandbox refuses (--check-network), or waits for input"
 
 // baselineOf returns the outcome of the checks on the base commit. A check that could not run, or that did not
 // end in time, is a problem of the whole baseline: its result for a later patch would mean little. So is one that failed
@@ -29,7 +29,7 @@ func baselineOf(checked check.Report, submodules []string) *run.Baseline {
 		case c.Status == check.Pass:
 			b.Passed++
 		case missing != "":
-			problems = append(problems, fmt.Sprintf("%s fails and names %s, a submodule, whose files the checks do not see", shownCommand(c), report.Summary(display.Line(missing))))
+			problems = append(problems, fmt.Sprintf("%s fails and names the submodule %s; checks do not see the files of submodules", shownCommand(c), report.Summary(display.Line(missing))))
 			b.Unrun = append(b.Unrun, i)
 		case c.Status == check.Fail:
 			cases, _ := c.Cases()
@@ -77,7 +77,7 @@ func listSubmodules(ctx context.Context, repo run.Repository) ([]string, error) 
 func baselineProblem(c check.Result) string {
 	switch {
 	case c.Silent():
-		return fmt.Sprintf("%s: %s, without a byte of output; %s", shownCommand(c), c.Reason, silenceHint)
+		return fmt.Sprintf("%s: %s, no output; %s", shownCommand(c), c.Reason, silenceHint)
 	case c.Status == check.Timeout:
 		return fmt.Sprintf("%s: %s, after %d bytes of output; a longer --check-timeout may help", shownCommand(c), c.Reason, c.Bytes)
 	}
@@ -112,16 +112,16 @@ func (a *Activities) compareWithBase(in CheckInput, checked check.Report, e *Eva
 
 // silenceQuestion is the question about a command that ran out of time without a byte of output.
 func silenceQuestion(command string, e *Evaluation) *run.Question {
-	fix := "or, where the repository is at fault: "
+	fix := "or, if the repository is at fault: "
 	if e.endedBefore {
-		fix = "or, for on the base commit it ended in time and the change may be at fault: "
+		fix = "or, if the change is at fault (on the base commit the check ended in time): "
 	}
 	return &run.Question{
-		Question: fmt.Sprintf("A check ran out of time without a byte of output: %s. What shall be done?", report.Summary(command)),
+		Question: fmt.Sprintf("A check timed out without any output: %s. How should the run continue?", report.Summary(command)),
 		Reason:   report.Summary(e.Reasons[0]),
 		NeededInput: []string{
-			silenceHint + "; mend it on the worker, and answer anything: the checks run again",
-			fix + run.FixWord + " and what to change in it",
+			silenceHint + "; fix it on the worker, then answer with any text: the checks run again",
+			fix + run.FixWord + " and what to change",
 		},
 	}
 }

@@ -62,8 +62,8 @@ func TestBaseline(t *testing.T) {
 		{"a program is missing where another check fails", time.Minute, []string{"false", "no-such-tool-here"},
 			run.Baseline{Failed: []run.BaselineCheck{{Command: "false", ExitCode: 1}}}, "no-such-tool-here cannot run"},
 		{"two programs are missing", time.Minute, []string{"no-such-tool-here", "nor-this"}, run.Baseline{}, "not found; nor-this cannot run"},
-		{"one never ends and says nothing", time.Second, []string{"sleep 600"}, run.Baseline{}, "sleep 600: no end after 1s, without a byte of output; see whether it fills a cold cache"},
-		{"one never ends", 2 * time.Second, []string{"echo working; sleep 600"}, run.Baseline{}, "no end after 2s, after 8 bytes of output; a longer --check-timeout"},
+		{"one never ends and says nothing", time.Second, []string{"sleep 600"}, run.Baseline{}, "sleep 600: timed out after 1s, no output; see whether it fills an empty cache"},
+		{"one never ends", 2 * time.Second, []string{"echo working; sleep 600"}, run.Baseline{}, "timed out after 2s, after 8 bytes of output; a longer --check-timeout"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newFixture(t)
@@ -92,7 +92,7 @@ func TestABaselineNamesASubmodule(t *testing.T) {
 	s.git("commit", "-q", "-m", "a submodule")
 	s.base = run.Commit(s.git("rev-parse", "HEAD"))
 	b := s.baseline(time.Minute, "cat vendor/lib/file", "exit 3").Baseline
-	if b.Problem == nil || !strings.Contains(b.Problem.Message, "vendor/lib, a submodule") || !slices.Equal(b.Unrun, []int{0}) || len(b.Failed) != 1 {
+	if b.Problem == nil || !strings.Contains(b.Problem.Message, "the submodule vendor/lib") || !slices.Equal(b.Unrun, []int{0}) || len(b.Failed) != 1 {
 		t.Errorf("got %+v, want a problem that names the submodule, and one failed check", b)
 	}
 }
@@ -172,7 +172,7 @@ func TestAnEvaluationKnowsTheBaseline(t *testing.T) {
 		if !slices.Equal(j.Before, want) || !slices.Equal(e.Before, want) {
 			t.Errorf("known %v: failed before %q, in the report %q", known, j.Before, e.Before)
 		}
-		if got := strings.HasPrefix(j.Reasons[0], "false (failed before, too): "); got != known {
+		if got := strings.HasPrefix(j.Reasons[0], "false (also failed before): "); got != known {
 			t.Errorf("known %v: reasons %q", known, j.Reasons)
 		}
 	}
@@ -192,10 +192,10 @@ func TestSilenceIsAsked(t *testing.T) {
 	in := s.checkInput("exec sleep 600")
 	in.Timeout = time.Second
 	now := must[activities.Judgement](s, s.acts.Check, in)
-	if now.Verdict != run.Blocked || !now.Again || now.Question == nil || !strings.Contains(now.Question.Question, "without a byte of output: exec sleep 600") {
+	if now.Verdict != run.Blocked || !now.Again || now.Question == nil || !strings.Contains(now.Question.Question, "without any output: exec sleep 600") {
 		t.Fatalf("%+v, %+v", now, now.Question)
 	}
-	for _, word := range []string{"cold cache", "--check-network", "waits for input", run.FixWord, "the repository is at fault"} {
+	for _, word := range []string{"empty cache", "--check-network", "waits for input", run.FixWord, "the repository is at fault"} {
 		if !strings.Contains(strings.Join(now.Question.NeededInput, "\n"), word) {
 			t.Errorf("%q says nothing of %q", now.Question.NeededInput, word)
 		}
@@ -207,7 +207,7 @@ func TestSilenceIsAsked(t *testing.T) {
 	for _, command := range []string{passed, failed} {
 		hung := s.checkInput(command)
 		hung.Commit, hung.Timeout, hung.Before = run.Commit(s.git("rev-parse", "HEAD")), time.Second, &before.Report
-		if j := must[activities.Judgement](s, s.acts.Check, hung); j.Verdict != run.Blocked || !strings.Contains(j.Question.NeededInput[1], "on the base commit it ended in time") {
+		if j := must[activities.Judgement](s, s.acts.Check, hung); j.Verdict != run.Blocked || !strings.Contains(j.Question.NeededInput[1], "on the base commit the check ended in time") {
 			t.Errorf("%s: %+v, %+v", command, j, j.Question)
 		}
 	}

@@ -22,8 +22,8 @@ func TestWhatARepositoryBorrowsInABox(t *testing.T) {
 	}{
 		{"a directory of the user's", "home/.ssh", "id_ed25519", false},
 		{"a directory of the user's that is called objects", "home/objects", "id_ed25519", false},
-		{"the directory of the runs", "runs", "key", false},
-		{"objects below the directory of the runs", "runs/objects", "pack/x", false},
+		{"the runs directory", "runs", "key", false},
+		{"objects below the runs directory", "runs/objects", "pack/x", false},
 		{"the objects of another repository", "other.git/objects", "pack/x", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

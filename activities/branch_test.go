@@ -68,11 +68,11 @@ func TestABranchThatWasMovedIsAskedAbout(t *testing.T) {
 		"before a patch is applied": {func(s *fixture) { s.strayed() }, func(s *fixture) error { return s.applyPatch() }, "it was moved"},
 		"before the checks":         {func(s *fixture) { s.strayed() }, func(s *fixture) error { return s.runCheck("true") }, "it was moved"},
 		"by a check":                {nil, func(s *fixture) error { return s.runCheck("git -C REPO update-ref refs/heads/ratchet/r1 " + commit) }, "it was moved"},
-		"by a check that fails":     {nil, func(s *fixture) error { return s.runCheck("git -C REPO update-ref -d refs/heads/ratchet/r1; false") }, "it was gone"},
+		"by a check that fails":     {nil, func(s *fixture) error { return s.runCheck("git -C REPO update-ref -d refs/heads/ratchet/r1; false") }, "it was missing"},
 		"by a check, to a name of main": {nil, func(s *fixture) error {
 			return s.runCheck("git -C REPO symbolic-ref refs/heads/ratchet/r1 refs/heads/main")
 		}, "another name of refs/heads/main"},
-		"by a check of the base": {nil, func(s *fixture) error { return s.runBaseCheck("git -C REPO update-ref -d refs/heads/ratchet/r1") }, "it was gone"},
+		"by a check of the base": {nil, func(s *fixture) error { return s.runBaseCheck("git -C REPO update-ref -d refs/heads/ratchet/r1") }, "it was missing"},
 		"a check commits where it runs": {nil, func(s *fixture) error {
 			return s.runCheck("echo backdoor >backdoor; git add -A; git " + id + " commit -qm tidy")
 		}, ""},

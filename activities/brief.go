@@ -83,15 +83,15 @@ func (a *Activities) fillFromRecord(dir *rundir.Dir, c Call) (prompt.In, error) 
 	if in.Plan, err = loadForPrompt(dir, s.Plan, "the plan", &in); err != nil {
 		return in, err
 	}
-	if in.Refused, err = loadForPrompt(dir, s.Refused, "what was not taken", &in); err != nil {
+	if in.Refused, err = loadForPrompt(dir, s.Refused, "the refused answer", &in); err != nil {
 		return in, err
 	}
 	if s.Refused != nil {
-		in.Problem = "The last answer was not taken. The last entry under Guidance says why."
+		in.Problem = "Your last answer was refused. The last entry under Guidance says why."
 	}
 	if s.Refused != nil && s.RefusedAgain() {
-		in.Problem = "The last two answers were not taken, for the same reason: the last entry under Guidance says it. The same way would be refused again. Take another: " +
-			"copy the lines around the change from the files as they are given here, make the patch smaller, or answer with type ASK and say what stands in the way."
+		in.Problem = "Your last two answers were refused for the same reason, which the last entry under Guidance gives. The same approach would be refused again. Take another one: " +
+			"copy the lines around the change from the files as they are given here, make the patch smaller, or answer with type ASK and say what prevents the patch."
 	}
 	if s.Report == nil && c.Phase != run.Evaluate {
 		return in, a.addBaseline(c.RunID, s.BaselineReport(), &in)

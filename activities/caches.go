@@ -88,7 +88,7 @@ func (a *Activities) addCaches(s *shelter, kit toolchain.Kit, dir *rundir.Dir, r
 			refused = b.CheckLower(c.Dir)
 		}
 		if refused != nil {
-			_ = dir.Log("check", rundir.Error, "a cache of the user is left out, and programs in the box begin with an empty one", map[string]any{
+			_ = dir.Log("check", rundir.Error, "a cache of yours is left out: programs in the sandbox start with an empty one", map[string]any{
 				"variable": c.Variable, "directory": c.Dir, "reason": refused.Error(),
 			}) // the record does not rely on it
 			c.Readable, c.Dir = false, ""
@@ -257,7 +257,7 @@ func (a *Activities) keepBuilt(ctx context.Context, in CheckInput, s *shelter, a
 }
 
 func (a *Activities) logNotKept(in CheckInput, why error) {
-	_ = a.runs.Run(in.RunID).Log("check", rundir.Info, "what the checks have built is not kept for later runs", map[string]any{"reason": why.Error()})
+	_ = a.runs.Run(in.RunID).Log("check", rundir.Info, "the build results of the checks are not kept for later runs", map[string]any{"reason": why.Error()})
 }
 
 // makeCacheDir makes the directory name in the cache of a run, which checks can write. What a check has

@@ -142,7 +142,7 @@ func TestErrorsThatNoRetryMends(t *testing.T) {
 		"the provider says so": func(s *fixture, _ *activities.Call) {
 			s.provider.fails("", failure.Error{Code: failure.Auth, Message: "401"})
 		},
-		"there is no such provider": func(s *fixture, _ *activities.Call) { s.opened = errors.New("no such kind") },
+		"there is no such provider": func(s *fixture, _ *activities.Call) { s.opened = errors.New("unknown kind") },
 		"the record is behind":      func(_ *fixture, c *activities.Call) { c.Entry.Events = c.Entry.Events[2:] },
 	} {
 		t.Run(name, func(t *testing.T) {

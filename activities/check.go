@@ -293,11 +293,11 @@ func judgeChecks(checked check.Report, e *Evaluation) Judgement {
 			break
 		}
 		out.Question = &run.Question{
-			Question: fmt.Sprintf("A check cannot run: %s. What shall be done?", report.Summary(v.CannotRun[0])),
+			Question: fmt.Sprintf("A check cannot run: %s. How should the run continue?", report.Summary(v.CannotRun[0])),
 			Reason:   report.Summary(e.Reasons[0]),
 			NeededInput: []string{
-				"install what is missing on the worker, and answer anything",
-				"or, where the repository is at fault: " + run.FixWord + " and what to change in it",
+				"install what is missing on the worker, then answer with any text: the checks run again",
+				"or, if the repository is at fault: " + run.FixWord + " and what to change",
 			},
 		}
 	}
@@ -309,10 +309,10 @@ func judgeChecks(checked check.Report, e *Evaluation) Judgement {
 func reasonOf(c check.Result, silent, before bool) string {
 	command, why := c.Command, c.Digest()
 	if silent {
-		why = c.Reason + ", without a byte of output"
+		why = c.Reason + ", no output"
 	}
 	if before {
-		command += " (failed before, too)"
+		command += " (also failed before)"
 	}
 	return command + ": " + why
 }

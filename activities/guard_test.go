@@ -35,7 +35,7 @@ func TestWhatTheChecksRunIsARisk(t *testing.T) {
 		{"a file that they name", change("verify.py", "pass"), `"verify.py" (named by the check "python3 verify.py")`},
 		{"a script that they do not name", change("ci/other", "true"), ""},
 		{"what is judged", appending, ""},
-		{"a record of runs", "--- /dev/null\n+++ b/.runs/workflows/r1/events.ndjson\n@@ -0,0 +1 @@\n+x\n", "record of runs"},
+		{"a record of runs", "--- /dev/null\n+++ b/.runs/workflows/r1/events.ndjson\n@@ -0,0 +1 @@\n+x\n", "records of runs"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s.t = t

@@ -34,7 +34,7 @@ func (t *attempt) keepHalt(text []byte, resp provider.Response) (reply, error) {
 	}
 	var err error
 	if h.Cut, err = t.keepCutOff(text, used, h.Limited); err != nil {
-		return reply{}, unkeptError("the call was cut off, and what came before", err, all, failedRetries(t.dir, t.Call, maxPaid))
+		return reply{}, unkeptError("the call was cut off, and its output so far", err, all, failedRetries(t.dir, t.Call, maxPaid))
 	}
 	if h.Limited != nil {
 		all = all.Most(t.seen.load())

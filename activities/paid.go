@@ -28,7 +28,7 @@ func (a *Activities) countStart(dir *rundir.Dir, c Call) (begun int, err error) 
 	if begun <= maxPaid {
 		return begun, nil
 	}
-	message := fmt.Sprintf("it was started %d times and never answered: the last time its worker was lost, or its time was up", maxPaid)
+	message := fmt.Sprintf("it was started %d times and never answered; the last time it timed out or its worker was lost", maxPaid)
 	err = dir.Log("provider-"+string(c.Phase), rundir.Error, "given up", map[string]any{
 		"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "message": message,
 	})
@@ -45,7 +45,7 @@ func settlePaid(dir *rundir.Dir, c Call) error { return dir.Forget(c.Artifact("b
 // unkeptError returns the error of a paid call that the disk did not take: it says what the call has used, and is not
 // retried, for a retry would be paid before a person knows.
 func unkeptError(what string, cause error, used run.Usage, before []run.Retry) error {
-	message := fmt.Sprintf("%s could not be kept: %s; make room, then answer to make the call again", what, display.Line(cause.Error()))
+	message := fmt.Sprintf("%s could not be saved: %s; free disk space, then answer to repeat the call", what, display.Line(cause.Error()))
 	return temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), cause, used, before)
 }
 

@@ -91,7 +91,7 @@ func TestACallThatWaitsForSomebodyIsCountedAnew(t *testing.T) {
 
 func TestAProviderThatWasNotStartedIsNotPaid(t *testing.T) {
 	s := newFixture(t)
-	s.opened = errors.New("no such kind")
+	s.opened = errors.New("unknown kind")
 	for range 6 {
 		_ = callFailure(t, s, s.call(run.Execute))
 	}
@@ -168,7 +168,7 @@ func TestWhatTheDiskDoesNotTakeIsPaidOnceAndCounted(t *testing.T) {
 				s.block(c.Artifact(name))
 			}
 			app := callFailure(t, s, c)
-			if !app.NonRetryable() || !strings.Contains(app.Message(), "could not be kept") || spentOf(t, app) != *used {
+			if !app.NonRetryable() || !strings.Contains(app.Message(), "could not be saved") || spentOf(t, app) != *used {
 				t.Errorf("final %v, %q, used %+v", app.NonRetryable(), app.Message(), spentOf(t, app))
 			}
 		})

@@ -98,7 +98,7 @@ func readAnswer(r reply) (answer.Answer, error) {
 		return ans, err
 	}
 	if answer.HasResultBlock(r.text) {
-		return answer.Answer{}, &answer.Error{Code: answer.Contradiction, Message: "Files were changed, and there is a result block as well. Give one of both."}
+		return answer.Answer{}, &answer.Error{Code: answer.Contradiction, Message: "You changed files and gave a result block as well. Give only one of the two."}
 	}
 	return answer.Answer{Kind: answer.Patch, Summary: cmp.Or(lastLine(r.text), "Change files"), Diff: r.changes}, nil
 }
@@ -216,7 +216,7 @@ func parseVerdict(r reply) (verdict.Verdict, error) {
 	if r.finish != provider.Stop {
 		return verdict.Verdict{}, &verdict.Error{
 			Code:    verdict.NoDecision,
-			Message: fmt.Sprintf("The answer ended before its end (%s). Give the decision again, with shorter reasons.", r.finish),
+			Message: fmt.Sprintf("The answer was cut off (%s). Give the decision again, with shorter reasons.", r.finish),
 		}
 	}
 	return verdict.Parse(string(r.text))
@@ -249,13 +249,13 @@ func (a *Activities) keepVerdict(in JudgeInput, out Judgement, v verdict.Verdict
 // and keeps its report.
 func (a *Activities) keepNoVerdict(in JudgeInput, out Judgement, why string) (Judgement, error) {
 	out, err := a.keepVerdict(in, out, verdict.Verdict{
-		Decision: verdict.Ask, Reasons: []string{why}, Question: "The evaluator gave no usable decision. What shall it know?",
+		Decision: verdict.Ask, Reasons: []string{why}, Question: "The evaluator gave no usable decision. What should it know?",
 	})
 	out.Again = true
 	out.Question.Reason = report.Summary(why)
 	out.Question.NeededInput = []string{
-		"any answer asks the evaluator again, with the answer in its prompt",
-		"or, where the result is at fault: " + run.FixWord + " and what to change in it",
+		"any text asks the evaluator again, with your text in its prompt",
+		"or, if the result is at fault: " + run.FixWord + " and what to change",
 	}
 	return out, err
 }

@@ -52,10 +52,10 @@ func (a *Activities) beginEntry(ctx context.Context, p Header) (onDisk func() er
 		return nothing, err
 	}
 	if out.Aside != nil {
-		activity.GetLogger(ctx).Warn("the record was mended", "runId", p.RunID, "why", out.Aside.Why, "file", out.Aside.File)
+		activity.GetLogger(ctx).Warn("the record was repaired", "runId", p.RunID, "why", out.Aside.Why, "file", out.Aside.File)
 	}
 	if out.Last < p.Entry.First()-1 {
-		message := fmt.Sprintf("the record is good up to event %d, event %d is due", out.Last, p.Entry.First())
+		message := fmt.Sprintf("the record is valid up to event %d, but event %d is next", out.Last, p.Entry.First())
 		return nothing, temporal.NewNonRetryableApplicationError(message, BehindError, nil, out.Last)
 	}
 	return sync.OnceValue(func() error {

@@ -18,11 +18,11 @@ import (
 type lostPatch struct{ patch, raw run.Ref }
 
 func (e *lostPatch) Error() string {
-	text := fmt.Sprintf("the patch %s is gone from the run's directory, or is not what was kept", e.patch.Name)
+	text := fmt.Sprintf("the patch %s is missing from the run's directory, or was changed there", e.patch.Name)
 	if e.raw.Name == "" {
 		return text
 	}
-	return text + fmt.Sprintf(", and %s does not give it again", e.raw.Name)
+	return text + fmt.Sprintf(", and %s does not reproduce it", e.raw.Name)
 }
 
 // patchBytes returns the bytes of a patch that was proposed on the base. If the kept bytes are
@@ -111,7 +111,7 @@ func (a *Activities) planMasked(ctx context.Context, w *workspace.Workspace, on 
 	for _, f := range change.Files {
 		if label := a.redact.Adds(contentOf(f.Before), contentOf(f.After)); label != "" {
 			return nil, nil, &patch.Refusal{Kind: patch.Policy, Path: f.Path, Message: fmt.Sprintf(
-				"an added line holds %s: the value of a secret of the worker, which must not enter the repository. Take it from the environment instead", label)}
+				"an added line holds %s, the value of a secret of the worker. It must not enter the repository: read it from the environment instead", label)}
 		}
 	}
 	for i := range change.Repairs {

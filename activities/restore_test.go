@@ -163,7 +163,7 @@ func TestPromptSaysWhatIsLost(t *testing.T) {
 	}
 	must[activities.ProposeResult](s, s.acts.Propose, c)
 	user := s.provider.asked[len(s.provider.asked)-1].Prompt.User
-	for _, want := range []string{"has lost", "the plan (plan/iter-0001.md)", "what was not taken (execute/iter-0001.raw.txt)"} {
+	for _, want := range []string{"is missing from the run's directory", "the plan (plan/iter-0001.md)", "the refused answer (execute/iter-0001.raw.txt)"} {
 		if !strings.Contains(user, want) {
 			t.Errorf("the prompt lacks %q:\n%s", want, user)
 		}

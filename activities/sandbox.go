@@ -38,13 +38,13 @@ func (s Sandbox) Admit(want run.Sandbox) (*box.Box, error) {
 	case want.Off() && s.Policy.Off():
 		return nil, nil
 	case want.Off():
-		return nil, &NotBoxed{"this run was started with --sandbox off, and this worker requires the box: start the worker with `starter up --sandbox off` or `worker -sandbox off`, or the run again without --sandbox off"}
+		return nil, &NotBoxed{"this run was started with --sandbox off, but this worker requires the sandbox: start the worker with `starter up --sandbox off` or `worker -sandbox off`, or start the run again without --sandbox off"}
 	case s.Policy.Off():
-		return nil, &NotBoxed{"this run requires the box, and this worker was started with --sandbox off: start the worker with --sandbox required"}
+		return nil, &NotBoxed{"this run requires the sandbox, but this worker was started with --sandbox off: start the worker with --sandbox required"}
 	case s.Box != nil:
 		return s.Box, nil
 	}
-	return nil, &NotBoxed{fmt.Sprintf("this run requires the box, and this worker has none that holds: %v", s.missing())}
+	return nil, &NotBoxed{fmt.Sprintf("this run requires the sandbox, but it does not work here: %v", s.missing())}
 }
 
 func (s Sandbox) missing() error {

@@ -59,6 +59,6 @@ func inTime(ctx context.Context, limit time.Duration) error {
 	if !bounded || time.Until(end) >= limit {
 		return nil
 	}
-	return temporal.NewApplicationErrorWithOptions("it waited for another attempt for too long", LateError,
+	return temporal.NewApplicationErrorWithOptions("it waited too long for another attempt", LateError,
 		temporal.ApplicationErrorOptions{NextRetryDelay: report.RetryLost})
 }

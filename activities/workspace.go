@@ -47,7 +47,7 @@ func (a *Activities) CleanUp(ctx context.Context, p Header) error {
 		return err
 	}
 	if removed != nil && activity.GetInfo(ctx).Attempt >= removalAttempts {
-		_ = a.runs.Run(p.RunID).Log("run", rundir.Error, "files of the run are left behind: starter clean removes them", map[string]any{"reason": removed.Error()})
+		_ = a.runs.Run(p.RunID).Log("run", rundir.Error, "files of the run are left: remove them with starter clean", map[string]any{"reason": removed.Error()})
 		return report.Permanent(LeftBehindError, removed)
 	}
 	return removed

@@ -63,14 +63,14 @@ func (b Doorbells) ringOnce(ctx context.Context, before string) (wrong string) {
 	}
 	rung, err := b.Boxes.RingAgain(ctx, lostAfter)
 	if len(rung) > 0 {
-		b.Log.Info("rang again for unread mail", "citizens", rung)
+		b.Log.Info("announced unread mail again", "citizens", rung)
 	}
 	if err == nil || errors.Is(err, context.Canceled) {
 		return ""
 	}
 	wrong = report.Summary(err.Error())
 	if wrong != before {
-		b.Log.Warn("look for mail whose ring was lost", "error", wrong)
+		b.Log.Warn("look for mail that was not announced", "error", wrong)
 	}
 	return wrong
 }

@@ -28,14 +28,14 @@ var forgeVariables = []string{"GITHUB_TOKEN", "GH_TOKEN"}
 const gitHubURL = "https://github.com"
 
 func (c *Config) addForgeFlags(flags *flag.FlagSet) {
-	flags.Func("forge", "`KIND:URL=TOKEN`: a server that `starter pr` may push to: github or gitea (also for Forgejo), its URL, and the variable or 0600 file that holds the token; repeat it for more; default: github:https://github.com=GITHUB_TOKEN, if it is set", func(text string) error {
+	flags.Func("forge", "`KIND:URL=TOKEN`: a server that `starter pr` may push to: github or gitea (also for Forgejo), its URL, and the variable or 0600 file that holds the token; repeatable; default: github:https://github.com=GITHUB_TOKEN, if it is set", func(text string) error {
 		f, err := parseForge(text)
 		if err == nil {
 			c.forges = append(c.forges, f)
 		}
 		return err
 	})
-	flags.StringVar(&c.ForgeCA, "forge-ca", "", "`file` with the certificates that those of the servers of --forge are checked by; default: the system's")
+	flags.StringVar(&c.ForgeCA, "forge-ca", "", "`file` with the CA certificates for the servers of --forge; default: the system's")
 	flags.DurationVar(&c.ForgePace, "forge-pace", forgeacts.DefaultPace, "`duration` between two looks at the pull request of a ticket whose checks run; one that waits for people is looked at a tenth as often")
 }
 
@@ -90,7 +90,7 @@ func (c Config) readToken(where string) (string, error) {
 		return "", err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("others can read %s: chmod 600 %s", where, where)
+		return "", fmt.Errorf("other users can read %s: chmod 600 %s", where, where)
 	}
 	b, err := os.ReadFile(where)
 	return strings.TrimSpace(string(b)), err

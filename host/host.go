@@ -91,19 +91,19 @@ const maxCachedRuns = 100_000
 // AddFlags adds the flags that every binary with a worker has. The binaries find the runs directory
 // and the task queue in flags of their own.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
-	flags.Func("provider-env", "`name` of a variable that provider programs may see; repeat it for more", func(name string) error {
+	flags.Func("provider-env", "`name` of a variable that provider programs may see; repeatable", func(name string) error {
 		c.ProviderEnv = append(c.ProviderEnv, name)
 		return nil
 	})
-	flags.Func("provider-network", "`host:port` that provider programs may reach from the box, such as a model's API behind a setting of theirs; repeat it for more", func(entry string) error {
+	flags.Func("provider-network", "`host:port` that provider programs may reach from the sandbox, such as a model's API from their own configuration; repeatable", func(entry string) error {
 		c.ProviderNetwork = append(c.ProviderNetwork, entry)
 		return allow.Check(entry)
 	})
 	flags.Func("toolchain", ToolchainUsage, c.AddToolchain)
-	flags.Func("sandbox", "`required` or off: hold what runs execute in the box, or serve the runs that were started with off, and let them do what this user can; default: required", func(word string) error {
+	flags.Func("sandbox", "`required` or off: run checks, providers and agents in the sandbox, or serve runs started with off, whose programs can do everything that this user can; default: required", func(word string) error {
 		return c.Sandbox.UnmarshalText([]byte(word))
 	})
-	flags.Func("cached-runs", fmt.Sprintf("`number` of runs and dispatches that the worker holds in memory between their steps, 1 to %d; the next step of another begins with its history; default: %d", maxCachedRuns, DefaultCachedRuns), func(text string) error {
+	flags.Func("cached-runs", fmt.Sprintf("`number` of runs and dispatches that the worker keeps in memory between steps, 1 to %d; others are replayed from their history; default: %d", maxCachedRuns, DefaultCachedRuns), func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxCachedRuns {
 			return fmt.Errorf("want a number from 1 to %d", maxCachedRuns)
@@ -131,7 +131,7 @@ func (c *Config) reviewConfig() *review.Config {
 
 // addReviewFlags adds the flags of the review page.
 func (c *Config) addReviewFlags(flags *flag.FlagSet) {
-	flags.Func("review", "`host:port` at which the review page is served, or off; starter up: "+review.DefaultAddress+", or another port if it is taken", func(text string) error {
+	flags.Func("review", "`host:port` of the review page, or off; starter up: "+review.DefaultAddress+", or another port if that one is taken", func(text string) error {
 		c.reviewConfig().Address = text
 		return review.Config{Address: text, Cert: "any", Key: "any", URL: "https://any"}.Check()
 	})
@@ -141,17 +141,17 @@ func (c *Config) addReviewFlags(flags *flag.FlagSet) {
 			return nil
 		})
 	}
-	text("review-url", "`URL` under which browsers find the review page, behind a proxy or by TLS, such as https://ratchet.example.com", func(r *review.Config) *string { return &r.URL })
-	text("review-cert", "`file` with the certificate of the review page, which is then served by TLS", func(r *review.Config) *string { return &r.Cert })
+	text("review-url", "`URL` of the review page for browsers, if it is behind a proxy or uses TLS, such as https://ratchet.example.com", func(r *review.Config) *string { return &r.URL })
+	text("review-cert", "`file` with the certificate of the review page, to serve it over TLS", func(r *review.Config) *string { return &r.Cert })
 	text("review-key", "`file` with the key of the certificate", func(r *review.Config) *string { return &r.Key })
-	flags.Func("review-proxy", "`HEADER@FROM`: the header in which a proxy names the user it has authenticated, and the proxy: uid:USER on this machine, or an address of another", func(text string) (err error) {
+	flags.Func("review-proxy", "`HEADER@FROM`: the header in which a proxy names the authenticated user, and the proxy itself: uid:USER on this machine, or an address of another", func(text string) (err error) {
 		c.reviewConfig().Proxy, err = review.ParseProxy(text)
 		return err
 	})
 }
 
 // ToolchainUsage is the usage of the flag whose values AddToolchain takes.
-const ToolchainUsage = "`directory` of a toolchain outside of /usr that programs in the box see, read-only; repeat it for more"
+const ToolchainUsage = "`directory` of a toolchain outside of /usr that programs in the sandbox can read; repeatable"
 
 // AddToolchain adds a directory that a box can show. The error names the fault.
 func (c *Config) AddToolchain(dir string) error {
@@ -213,7 +213,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 		return nil, err
 	}
 	if missing != nil {
-		c.warn(fmt.Errorf("no dispatches are served: %w: %w", errNoRegistry, missing))
+		c.warn(fmt.Errorf("messages to sessions are not served: %w: %w", errNoRegistry, missing))
 		return h, nil
 	}
 	if h.Dispatch, err = c.openDispatch(dirs); err != nil {
@@ -223,17 +223,17 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	return h, nil
 }
 
-var errNoRegistry = errors.New("there is no registry of sessions")
+var errNoRegistry = errors.New("the registry of sessions is missing")
 
 func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry bool, sandbox activities.Sandbox) (*activities.Activities, error) {
 	agents := session.NewPool(0)
 	env := c.catalogEnv()
 	env.Redact, env.Agents, env.State = c.redactor(), agents, c.RunsDir
 	if words := env.Redact.WordNames(); len(words) > 0 {
-		c.warn(fmt.Errorf("the values of %s are ordinary words: they are not redacted from records and logs", strings.Join(words, ", ")))
+		c.warn(fmt.Errorf("the values of %s are ordinary words, so they are not redacted from records and logs", strings.Join(words, ", ")))
 	}
 	if short := env.Redact.ShortNames(); len(short) > 0 {
-		c.warn(fmt.Errorf("the values of %s have under %d characters: they are not redacted from records and logs", strings.Join(short, ", "), redact.MinLength))
+		c.warn(fmt.Errorf("the values of %s have fewer than %d characters, so they are not redacted from records and logs", strings.Join(short, ", "), redact.MinLength))
 	}
 	config := activities.Config{
 		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup, Sandbox: sandbox, Toolchains: c.Toolchains,
@@ -243,7 +243,7 @@ func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry b
 	if registry {
 		host := citizen.Host{Dirs: dirs}
 		if _, err := host.Sweep(context.Background()); err != nil {
-			c.warn(fmt.Errorf("sessions of workers that have ended stay registered: %w", err))
+			c.warn(fmt.Errorf("sessions of ended workers stay registered: %w", err))
 		}
 		env.Host, config.Forget = host, host.Forget
 	}

@@ -19,7 +19,7 @@ func TestAHostWithoutARegistryServesNoDispatches(t *testing.T) {
 	var warned []error
 	h, err := host.Open(t.Context(), host.Config{RunsDir: t.TempDir(), Sandbox: run.SandboxOff, Warn: func(err error) { warned = append(warned, err) }})
 	check(t, err)
-	if h.Dispatch != nil || len(warned) != 2 || !strings.Contains(warned[1].Error(), "no dispatches are served: there is no registry of sessions") {
+	if h.Dispatch != nil || len(warned) != 2 || !strings.Contains(warned[1].Error(), "messages to sessions are not served: the registry of sessions is missing") {
 		t.Errorf("got dispatches %v and warnings %v, want none and a second warning about the registry", h.Dispatch, warned)
 	}
 }
@@ -32,7 +32,7 @@ func TestAHostNamesTheSecretsThatItDoesNotRedact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := warned.String(); !strings.Contains(text, "the values of SHORT_TOKEN have under 8 characters") || !strings.Contains(text, "the values of WORD_TOKEN are ordinary words") || strings.Contains(text, "LONG_TOKEN") || strings.Contains(text, "abc") {
+	if text := warned.String(); !strings.Contains(text, "the values of SHORT_TOKEN have fewer than 8 characters") || !strings.Contains(text, "the values of WORD_TOKEN are ordinary words") || strings.Contains(text, "LONG_TOKEN") || strings.Contains(text, "abc") {
 		t.Errorf("warned of %q", text)
 	}
 }

@@ -79,7 +79,7 @@ func (n *noted) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActi
 		Engine: n.liveness.engine, Token: info.TaskToken, PID: os.Getpid(), Began: time.Now(),
 	})
 	if err != nil {
-		n.liveness.log.Warn("attempt not noted", "error", err)
+		n.liveness.log.Warn("attempt not recorded", "error", err)
 		return n.Next.ExecuteActivity(ctx, in)
 	}
 	defer held.End()
@@ -163,7 +163,7 @@ func (l *Liveness) sweep(ctx context.Context, before string) (wrong string) {
 func (l *Liveness) report(ctx context.Context, a attempts.Attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
-	lost := temporal.NewApplicationErrorWithOptions(fmt.Sprintf("its worker, process %d, died", a.PID), report.LostError,
+	lost := temporal.NewApplicationErrorWithOptions(fmt.Sprintf("its worker (process %d) ended", a.PID), report.LostError,
 		temporal.ApplicationErrorOptions{NextRetryDelay: report.RetryLost})
 	err := l.client.CompleteActivity(ctx, a.Token, nil, lost)
 	if _, late := errors.AsType[*serviceerror.NotFound](err); late {

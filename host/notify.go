@@ -16,8 +16,8 @@ const secretVariable = "RATCHET_WEBHOOK_SECRET"
 // addNotifyFlags adds the flags of notices. What they name is run and called outside of the box, so that no file of a
 // repository can say it.
 func (c *Config) addNotifyFlags(flags *flag.FlagSet) {
-	flags.StringVar(&c.Notify.Command, "notify", "", "`command` for the shell that tells you when a run needs you or has ended; it finds RATCHET_TITLE, RATCHET_TEXT and RATCHET_LINK in its environment, and JSON on its standard input")
-	flags.Func("webhook", "`URL` that gets the same by POST, signed as Standard Webhooks says by the key in "+secretVariable, func(text string) error {
+	flags.StringVar(&c.Notify.Command, "notify", "", "shell `command` that is run when a run needs you or has ended; it gets RATCHET_TITLE, RATCHET_TEXT and RATCHET_LINK as variables, and JSON on standard input")
+	flags.Func("webhook", "`URL` that gets the same by POST, signed according to Standard Webhooks with the key in "+secretVariable, func(text string) error {
 		c.Notify.Webhook = text
 		return notices.CheckURL(text)
 	})
@@ -37,7 +37,7 @@ func (c Config) openNotify() (notify.Config, error) {
 	}
 	text, ok := c.lookup(secretVariable)
 	if !ok {
-		return n, errors.New("--webhook wants the key that it signs by in " + secretVariable + ": the same as the receiver has")
+		return n, errors.New("--webhook needs the signing key in " + secretVariable + ", the same as at the receiver")
 	}
 	var err error
 	if n.Secret, err = notices.ParseSecret(text); err != nil {

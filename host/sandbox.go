@@ -25,7 +25,7 @@ func (e *NoBox) Error() string {
 	if e.Remedy == "" {
 		return e.Cause.Error()
 	}
-	return fmt.Sprintf("%v; to mend it: %s", e.Cause, e.Remedy)
+	return fmt.Sprintf("%v; fix: %s", e.Cause, e.Remedy)
 }
 
 // Unwrap returns the cause.
@@ -81,11 +81,11 @@ func installRemedy(osRelease []byte, err error) string {
 func (c Config) openSandbox(ctx context.Context) activities.Sandbox {
 	s := activities.Sandbox{Policy: c.Sandbox.WithDefault()}
 	if s.Policy.Off() {
-		c.warn(errors.New("sandbox off: runs that say off as well execute their checks, command providers and agents with all that this user may do; other runs execute none"))
+		c.warn(errors.New("sandbox off: checks, command providers and agents of runs with --sandbox off can do everything that this user can; other runs execute nothing"))
 		return s
 	}
 	if s.Box, s.Missing = c.OpenBox(ctx); s.Missing != nil {
-		c.warn(fmt.Errorf("no checks, command providers and agents are executed: %w", s.Missing))
+		c.warn(fmt.Errorf("this worker executes no checks, command providers or agents: %w", s.Missing))
 	}
 	return s
 }

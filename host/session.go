@@ -90,7 +90,7 @@ const (
 
 // addSessionFlags adds the flags of standing sessions.
 func (c *Config) addSessionFlags(flags *flag.FlagSet) {
-	flags.Func("sessions", fmt.Sprintf("`number` of standing sessions whose agents live at once, 1 to %d; others sleep until their next message; default: %d", maxSessions, sessionacts.DefaultMost), func(text string) error {
+	flags.Func("sessions", fmt.Sprintf("`number` of sessions whose agents run at the same time, 1 to %d; others sleep until their next message; default: %d", maxSessions, sessionacts.DefaultMost), func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxSessions {
 			return fmt.Errorf("want a number from 1 to %d", maxSessions)
@@ -98,7 +98,7 @@ func (c *Config) addSessionFlags(flags *flag.FlagSet) {
 		c.Sessions = n
 		return nil
 	})
-	flags.Func("session-idle", fmt.Sprintf("`duration` after which the agent of a standing session without a turn is put to sleep; default: %v", sessionacts.DefaultIdle), func(text string) error {
+	flags.Func("session-idle", fmt.Sprintf("`duration` after which the agent of an idle session is put to sleep; default: %v", sessionacts.DefaultIdle), func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < minSessionIdle {
 			return fmt.Errorf("want a duration of at least %v, such as 10m", minSessionIdle)

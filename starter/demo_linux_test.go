@@ -106,7 +106,7 @@ func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
 			t.Errorf("kill -9 %d is not told", dead.pid)
 		}
 	}
-	for _, want := range []string{fmt.Sprintf("its worker, process %d, died", worker.pid), "one commit, one answer paid", "in attempt 2."} {
+	for _, want := range []string{fmt.Sprintf("its worker (process %d) ended", worker.pid), "one commit, one answer paid", "in attempt 2."} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the demo does not say %q", want)
 		}

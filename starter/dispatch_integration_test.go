@@ -105,7 +105,7 @@ func testInterrupted(h agentHost) {
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		h.Errorf("exit %d", code)
 	}
-	for _, want := range []string{"the dispatch goes on, in the workflow dispatch-" + string(awake), "starter dispatches " + string(awake) + " --runs-dir " + h.runsDir} {
+	for _, want := range []string{"the message is still being sent, in the workflow dispatch-" + string(awake), "starter dispatches " + string(awake) + " --runs-dir " + h.runsDir} {
 		if strings.Count(said.String(), want) != 1 {
 			h.Errorf("%q is not once in %s", want, said.String())
 		}

@@ -40,11 +40,11 @@ func TestAFullDiskIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := starter(t.Context(), "", "list", "--runs-dir", runsDir)
-	if got.code != exit.Unreachable || !strings.Contains(got.err, "the disk that holds "+full+" is full") || strings.Count(got.err, "\n") != 1 {
+	if got.code != exit.Unreachable || !strings.Contains(got.err, "the disk with "+full+" is full") || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("code %d: %s", got.code, got.err)
 	}
 	got = starter(t.Context(), "", "up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--runs-dir", runsDir, "--db", f.DB)
-	if got.code != exit.Failed || !strings.Contains(got.err, "the disk that holds "+full+" is full") || strings.Count(got.err, "\n") != 2 { // the first is about the sandbox
+	if got.code != exit.Failed || !strings.Contains(got.err, "the disk with "+full+" is full") || strings.Count(got.err, "\n") != 2 { // the first is about the sandbox
 		t.Errorf("code %d: %s", got.code, got.err)
 	}
 }

@@ -367,7 +367,7 @@ func testBaseline(b bench) {
 		b.Errorf("status: %s", got)
 	}
 	got := b.expect(exit.Approval, "watch", id).out
-	for _, want := range []string{"▸ Baseline", "✗ " + counts + "  fails as expected: 1 of 3 cases", "failed, exit code 1, failed before, too"} {
+	for _, want := range []string{"▸ Baseline", "✗ " + counts + "  fails as expected: 1 of 3 cases", "failed, exit code 1, also failed before"} {
 		if !strings.Contains(got, want) {
 			b.Errorf("the story lacks %q:\n%s", want, got)
 		}
@@ -383,7 +383,7 @@ func testBaselineThatCannotRun(b bench) {
 	tool := filepath.Join(b.TempDir(), "tool")
 	got := b.expect(exit.Input, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
 		"--check", tool, "--approve", "never", "--max-fix", "0", "--id", "no-tool")
-	for _, want := range []string{"On the base commit, before anybody is paid", "a program is missing", "answer again → ", "answer without → ", "answer stop → the run ends"} {
+	for _, want := range []string{"Before any change", "a program is missing", "needed: again, to run the checks again", "needed: without, to continue now", "needed: stop, to end the run"} {
 		if !strings.Contains(got.out, want) {
 			b.Errorf("the story lacks %q:\n%s", want, got.out)
 		}

@@ -128,7 +128,7 @@ func testCutOff(h agentHost) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		h.Error(err)
 	}
-	eventually.Holds(h.T, "it is said", func() bool { return strings.Contains(s.said.String(), "the dispatch goes on") })
+	eventually.Holds(h.T, "it is said", func() bool { return strings.Contains(s.said.String(), "the message is still being sent") })
 	if m := <-q.got; m.Text != "late" {
 		h.Errorf("%+v", m)
 	}
@@ -157,10 +157,10 @@ func testRunTools(h agentHost) {
 		eventually.Holds(h.T, "an approval is pending", func() bool { return at().Pending.Approval != nil })
 		approval := at().Pending.Approval.ApprovalID
 		decision := map[string]any{"run": id, "approvalId": approval}
-		if line := decides.refused("ratchet_approve", map[string]any{"run": id, "approvalId": "apr-1-000000000000"}); !strings.Contains(line, "nothing is pending under that id") {
+		if line := decides.refused("ratchet_approve", map[string]any{"run": id, "approvalId": "apr-1-000000000000"}); !strings.Contains(line, "nothing with that id is waiting") {
 			h.Errorf("another approval: %s", line)
 		}
-		if line := decides.refused("ratchet_answer", map[string]any{"run": id, "questionId": "qst-1-1", "text": "t"}); !strings.Contains(line, "nothing is pending") {
+		if line := decides.refused("ratchet_answer", map[string]any{"run": id, "questionId": "qst-1-1", "text": "t"}); !strings.Contains(line, "nothing with that id is waiting") {
 			h.Errorf("an answer to nothing: %s", line)
 		}
 		var done map[string]string

@@ -55,7 +55,7 @@ func testShortNames(b bench) {
 			b.Errorf("%s: %s", word, got.err)
 		}
 	}
-	if got := b.expect(1, "status", "3"); !strings.Contains(got.err, "say which") || !strings.Contains(got.err, "shop#3") {
+	if got := b.expect(1, "status", "3"); !strings.Contains(got.err, "name one of them") || !strings.Contains(got.err, "shop#3") {
 		b.Errorf("a number of two repositories: %s", got.err)
 	}
 	if got := b.expect(2, "approve"); !strings.Contains(got.err, "runs wait: say which") || !strings.Contains(got.out, "shop#6") {

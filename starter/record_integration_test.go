@@ -153,7 +153,7 @@ func testForgery(b bench) {
 	if err != nil || !bytes.Contains(aside, []byte("kim looked at it")) {
 		b.Errorf("set aside %q, %v", aside, err)
 	}
-	if log, err := os.ReadFile(filepath.Join(b.runsDir, "worker.log")); err != nil || !bytes.Contains(log, []byte("the record was mended")) {
+	if log, err := os.ReadFile(filepath.Join(b.runsDir, "worker.log")); err != nil || !bytes.Contains(log, []byte("the record was repaired")) {
 		b.Errorf("the worker's log does not tell: %v", err)
 	}
 }

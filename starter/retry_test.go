@@ -38,7 +38,7 @@ func testRetry(b bench) {
 	next := strings.TrimSpace(b.expect(0, "retry", "depot#1", "--max-fix", "3", "--note", "one more word", "--detach").out)
 	b.await(next, run.AwaitingApproval)
 	story := b.starter("watch", next).out
-	if !strings.Contains(story, "goes on from") || !strings.Contains(story, "depot#1") || b.status(next).MaxFixIterations != 3 {
+	if !strings.Contains(story, "continues") || !strings.Contains(story, "depot#1") || b.status(next).MaxFixIterations != 3 {
 		b.Errorf("the story of the second run:\n%s", story)
 	}
 	for range 5 {

@@ -154,9 +154,9 @@ func TestBadInputOfSessions(t *testing.T) {
 	}{
 		{"no command", []string{"session", "frobnicate"}, 2, "a command: start, list"},
 		{"no agent", start(), 2, "name one with --provider"},
-		{"an agent that is unknown", start("--provider", "nonsense"), 2, "no such kind of provider"},
+		{"an agent that is unknown", start("--provider", "nonsense"), 2, "unknown kind of provider"},
 		{"a provider that keeps no session", start("--provider", "anthropic:opus"), 2, "keeps no session"},
-		{"an option that the agent lacks", start("--provider", "pi", "--mode", "plan"), 2, "pi takes no choice of a mode"},
+		{"an option that the agent lacks", start("--provider", "pi", "--mode", "plan"), 2, "pi does not support a mode"},
 		{"a mode that is a flag", start("--provider", "claude", "--mode", "--yolo"), 2, "one word"},
 		{"an id that is a path", start("--provider", "claude", "--id", "../x"), 2, "session id"},
 		{"a budget below zero", start("--provider", "claude", "--max-tokens", "-1"), 2, "below zero"},

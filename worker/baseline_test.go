@@ -85,7 +85,7 @@ func TestABaselineIsAskedAboutBeforeAnybodyIsPaid(t *testing.T) {
 		r.in.Timeouts.Check = 2 * time.Second
 		s.start(r.in)
 		q := s.question(r, "")
-		for _, words := range []string{"no end after 2s, without a byte of output", "cold cache", "network", "waits for input"} {
+		for _, words := range []string{"timed out after 2s, no output", "empty cache", "network", "waits for input"} {
 			if !strings.Contains(q.Question.Question, words) {
 				t.Errorf("%q says nothing of %q", q.Question.Question, words)
 			}

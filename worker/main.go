@@ -38,10 +38,10 @@ func main() {
 	flag.StringVar(&c.RunsDir, "runs-dir", rundir.DefaultDir(os.Getenv), "`directory` of the runs' records and worktrees")
 	flag.StringVar(&c.TaskQueue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue to serve")
 	c.AddFlags(flag.CommandLine)
-	showVersion := flag.Bool("version", false, "print the version of this program, and the engine that starter up would start")
+	showVersion := flag.Bool("version", false, "print the version of this program, and of the engine that starter up would start")
 	flag.Parse()
 	if flag.NArg() > 0 { // the flags behind it were not read
-		fmt.Fprintf(os.Stderr, "worker: takes flags alone, and %s is none: leave it away, or quote the value that it belongs to\n", display.Line(flag.Arg(0)))
+		fmt.Fprintf(os.Stderr, "worker: unexpected argument %s: the worker takes only flags (does a flag's value need quotes?)\n", display.Line(flag.Arg(0)))
 		os.Exit(2)
 	}
 	if *showVersion {
@@ -49,7 +49,7 @@ func main() {
 		return
 	}
 	if c.RunsDir == "" {
-		fmt.Fprintln(os.Stderr, "worker: neither XDG_STATE_HOME nor HOME names a directory: name that of the runs with -runs-dir DIR")
+		fmt.Fprintln(os.Stderr, "worker: neither XDG_STATE_HOME nor HOME is set to a directory: name the runs directory with -runs-dir DIR")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -255,7 +255,7 @@ func TestAnAgentStartsRunsFromItsBox(t *testing.T) {
 	for i, tt := range []struct{ call, want string }{
 		{`call ratchet_run_start {"goal":"two","key":"k"}`, `"again":true`},
 		{`call ratchet_run_start {"goal":"three","key":"k"}`, "another goal"},
-		{startCall, "no more may be at once"}, // in another turn it is another run
+		{startCall, "its limit"}, // in another turn it is another run
 	} {
 		if got := h.ask(t, fmt.Sprintf("b%d", i), tt.call); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %.300s", tt.call, got)

@@ -17,7 +17,7 @@ import (
 // cannotRun is the judgement of checks that lack a program.
 var cannotRun = activities.Judgement{
 	Verdict: run.Blocked, Report: run.Ref{Name: "evaluate"}, Again: true, Failed: []string{"cargo test"},
-	Question: &run.Question{Question: "A check cannot run: cargo. What shall be done?"},
+	Question: &run.Question{Question: "A check cannot run: cargo. How should the run continue?"},
 }
 
 // replies has a person say the texts, one to each question, and approve or

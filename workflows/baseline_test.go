@@ -150,7 +150,7 @@ func TestAnAnswerAboutTheBaselineIsOneOfThree(t *testing.T) {
 // A box that is missing, and any other error of the activity, is a question before anybody is paid too.
 func TestABaselineThatCannotBeRunIsAsked(t *testing.T) {
 	for _, tc := range []struct{ kind, answer, asks string }{
-		{activities.SandboxError, "mended", "Nothing was executed for the phase plan: no box"},
+		{activities.SandboxError, "mended", "The phase plan could not start: no box"},
 		{activities.ArtifactError, "again", "the checks could not be run (Artifact): no box"},
 	} {
 		w := &fakeActivities{baselineErr: []error{temporal.NewNonRetryableApplicationError("no box", tc.kind, errors.New("x"))}}

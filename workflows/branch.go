@@ -25,7 +25,7 @@ func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 // completeRun records a success, and where the branch stands if something has moved it since the last checks: what is
 // printed to merge is the commit that the events name. If the branch cannot be read, completeRun records a failure.
 func (r *runner) completeRun(ctx workflow.Context) error {
-	on := acting(ctx, "See that the branch is as approved")
+	on := acting(ctx, "Check that the branch is as approved")
 	out, err := runActivity(on, r, acts.CheckBranch, activities.BranchInput{Head: r.s.Head})
 	if temporal.IsCanceledError(err) {
 		return err

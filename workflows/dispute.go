@@ -50,12 +50,12 @@ func (r *runner) settleRecord(ctx workflow.Context, a rundir.Ahead) error {
 
 func aboutRecord(id run.ID, a rundir.Ahead) run.Question {
 	return run.Question{
-		Question: fmt.Sprintf("The record of this run knows %d events that its workflow does not, up to %s, %s, of %s: it looks as if the engine's database was put back to an older copy. How shall the run go on?",
+		Question: fmt.Sprintf("The record of this run has %d events that its workflow lacks, the last %s (%s) of %s: the engine's database seems to be an older copy. How should the run continue?",
 			a.Events, a.Last, a.Type, page.FormatTime(a.At)),
 		Reason: run.CodeAhead,
 		NeededInput: []string{
-			"any answer goes on from where the workflow stands: the later events are set aside in the run's directory, and what they tell of may be done and paid again",
-			fmt.Sprintf("to go on from the record instead, cancel the run and resume it from its directory: starter cancel %s, then starter resume %s; nothing is done again", id, id),
+			"any text continues from the state of the workflow: the later events are set aside in the run's directory, and their work may be done and paid for again",
+			fmt.Sprintf("to continue from the record instead, cancel the run and resume it from its directory: starter cancel %s, then starter resume %s; nothing is done again", id, id),
 		},
 	}
 }

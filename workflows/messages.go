@@ -50,8 +50,8 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 	r.inbox = message.NewInbox(ctx, r.refuseSignal)
 	err := errors.Join(
 		r.registerQuery(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.visibleSnapshot().State, nil }),
-		r.registerQuery(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.visiblePending(), nil }),
-		r.registerQuery(ctx, activities.NotesQuery, "the notes that no prompt carries yet", func() ([]run.Note, error) { return r.s.Notes, nil }),
+		r.registerQuery(ctx, PendingQuery, "what the run waits for, and how to answer", func() (run.Pending, error) { return r.visiblePending(), nil }),
+		r.registerQuery(ctx, activities.NotesQuery, "the notes that no prompt has included yet", func() ([]run.Note, error) { return r.s.Notes, nil }),
 		r.registerQuery(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.registerQuery(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
 		message.Register(ctx, r.inbox, message.Kind[run.Decision, Accepted]{

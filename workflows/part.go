@@ -21,9 +21,9 @@ func (r *runner) proposePart(ctx workflow.Context, part run.Part) error {
 	case temporal.IsCanceledError(err):
 		return err
 	case err != nil:
-		r.failPart(ctx, report.ProblemOf(err), "could not be taken", "mend what it says, and answer anything: that calls")
+		r.failPart(ctx, report.ProblemOf(err), "could not be taken", "fix this, then answer with any text: that calls")
 	case out.Refusal != nil:
-		r.failPart(ctx, *out.Refusal, "cannot stand alone", "any answer calls")
+		r.failPart(ctx, *out.Refusal, "do not form a patch of their own", "any text calls")
 	default:
 		r.emitEvent(ctx, run.PatchProduced{Proposal: *out.Proposal})
 	}
@@ -33,10 +33,10 @@ func (r *runner) proposePart(ctx workflow.Context, part run.Part) error {
 // failPart ends the phase without the part, and asks a person.
 func (r *runner) failPart(ctx workflow.Context, p run.Problem, why, calls string) {
 	r.emitEvent(ctx, run.PhaseFailed{Error: p, Question: &run.Question{
-		Question: fmt.Sprintf("The accepted files %s: %s. Nothing was applied. How shall the run go on?", why, p.Message),
+		Question: fmt.Sprintf("The accepted files %s: %s. Nothing was applied. How should the run continue?", why, p.Message),
 		Reason:   p.Code,
 		NeededInput: []string{
-			fmt.Sprintf("%s the %s again, with the answer in its prompt; the accepted files are not taken again", calls, r.s.Phase().Role()),
+			fmt.Sprintf("%s the %s again, with your text in its prompt; the accepted files are not used again", calls, r.s.Phase().Role()),
 			"cancel the run to end it",
 		},
 	}})

@@ -81,7 +81,7 @@ func (r *runner) callPlanner(ctx workflow.Context) error {
 	}
 	c := r.nextCall()
 	if c.Provider == run.NoPlanner {
-		r.emitEvent(ctx, run.PhaseCompleted{Result: run.Planned, Summary: "left out: the developer gets the goal"})
+		r.emitEvent(ctx, run.PhaseCompleted{Result: run.Planned, Summary: "skipped: the agent gets the goal directly"})
 		return nil
 	}
 	out, halt, err := callProvider(thinking(ctx, c), r, acts.Plan, c)
@@ -235,9 +235,9 @@ func (r *runner) failPhase(ctx workflow.Context, err error) error {
 func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, before []run.Retry) error {
 	p := report.ProblemOf(err)
 	q := run.Question{
-		Question:    fmt.Sprintf("The %s's provider %s failed: %s. How shall the run go on?", r.s.Phase().Role(), r.s.Input.Providers.For(r.s.Phase().Role()), p.Message),
+		Question:    fmt.Sprintf("The %s's provider %s failed: %s. How should the run continue?", r.s.Phase().Role(), r.s.Input.Providers.For(r.s.Phase().Role()), p.Message),
 		Reason:      p.Code,
-		NeededInput: []string{"any answer calls the provider again, with the answer in its prompt", "cancel the run to end it"},
+		NeededInput: []string{"any text calls the provider again, with your text in its prompt", "cancel the run to end it"},
 	}
 	if p.Code == run.CodeRepository {
 		q = run.RepositoryQuestion(p)
@@ -246,8 +246,8 @@ func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, be
 		q = run.SandboxQuestion(r.s.Phase(), p)
 	}
 	if p.Code == run.CodeArtifact {
-		q.Question = fmt.Sprintf("The run's directory lacks something: %s. How shall the run go on?", p.Message)
-		q.NeededInput[0] = "put it back from a copy, and answer anything: the step is made again"
+		q.Question = fmt.Sprintf("A file is missing from the run's directory: %s. How should the run continue?", p.Message)
+		q.NeededInput[0] = "restore it from a copy, then answer with any text: the step is repeated"
 	}
 	failed := run.PhaseFailed{Error: p, Question: &q, Retries: before}
 	if used != (run.Usage{}) {
@@ -292,7 +292,7 @@ func (r *runner) evaluateResult(ctx workflow.Context) error {
 	case j.Verdict == run.Fixable:
 		r.emitEvent(ctx, run.EvaluationFailedFixable{Evaluation: ev})
 	default:
-		q := run.Question{Question: "The result could not be judged. How shall the run go on?"}
+		q := run.Question{Question: "The result could not be judged. How should the run continue?"}
 		if j.Question != nil {
 			q = *j.Question
 		}

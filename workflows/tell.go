@@ -33,7 +33,7 @@ func (r *runner) tellSession(ctx workflow.Context) {
 	}
 	err := workflow.ExecuteActivity(telling(ctx, s.Input.Tell), teller.TellSession, activities.TellInput{Session: s.Input.Tell, Parcel: parcel}).Get(ctx, nil)
 	if err != nil {
-		r.log.Warn("session not told", "session", s.Input.Tell, "reason", report.ProblemOf(err).Message)
+		r.log.Warn("result not sent to the session", "session", s.Input.Tell, "reason", report.ProblemOf(err).Message)
 	}
 }
 
@@ -57,7 +57,7 @@ func jobOf(s *run.Snapshot) delivery.Job {
 	}
 	p := s.Pending()
 	if p.Approval != nil {
-		line("waits for an approval of", report.Summary(p.Approval.Summary))
+		line("needs approval of", report.Summary(p.Approval.Summary))
 		line("decide with", strings.Join(p.Approval.Commands, "; "))
 	}
 	if p.Question != nil {
@@ -78,7 +78,7 @@ func jobOf(s *run.Snapshot) delivery.Job {
 // telling returns a context for the activity that gives a session a batch. It is short: the run continues without.
 func telling(ctx workflow.Context, session string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: 10 * time.Second, ScheduleToCloseTimeout: 30 * time.Second, Summary: "Tell session " + session,
+		StartToCloseTimeout: 10 * time.Second, ScheduleToCloseTimeout: 30 * time.Second, Summary: "Send to session " + session,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
 	})
 }

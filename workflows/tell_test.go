@@ -25,7 +25,7 @@ func TestASessionIsToldOfWaitsAndOfTheEnd(t *testing.T) {
 		t.Fatalf("told %d times: %+v", len(w.told), w.told)
 	}
 	seen := map[string]bool{}
-	for i, want := range []string{"waits for an approval of: ", "status: completed"} {
+	for i, want := range []string{"needs approval of: ", "status: completed"} {
 		told := w.told[i]
 		b := delivery.Batch{ID: told.Parcel.ID, Thread: "thread", Jobs: told.Parcel.Jobs, Profile: told.Parcel.Profile}
 		if err := b.Validate(); err != nil || told.Session != "s-1" || seen[b.ID] || !strings.HasPrefix(b.ID, "r1.evt-") {

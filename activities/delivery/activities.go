@@ -40,7 +40,7 @@ type Activities struct{ Config }
 // New returns the activities, or an error if the configuration is incomplete.
 func New(c Config) (*Activities, error) {
 	if c.Sessions == nil || c.Ledger == (ledger.Store{}) {
-		return nil, errors.New("deliveries: the configuration is incomplete")
+		return nil, errors.New("session results: the configuration is incomplete")
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -100,10 +100,10 @@ func readThread(ctx context.Context, w agent.Watched) (agent.Thread, error) {
 // A refusal says that the message had no effect. After an error it is unknown whether it had one.
 func (a *Activities) SendDelivery(ctx context.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Attempt.Kind == delivery.TurnSteer && !a.Steer {
-		return refusedResult(delivery.NotSent, errors.New("this worker allows no steer")), nil
+		return refusedResult(delivery.NotSent, errors.New("this worker sends nothing into a running turn")), nil
 	}
 	if err := a.Ledger.Record(ctx, in.Session, in.Record); err != nil {
-		return refusedResult(delivery.NotSent, fmt.Errorf("the attempt cannot be recorded: %w", err)), nil
+		return refusedResult(delivery.NotSent, fmt.Errorf("cannot record the attempt: %w", err)), nil
 	}
 	failpoint.Hit("delivery.before-rpc")
 	s, ok := a.Sessions.Sitting(in.Session, in.Sitting)

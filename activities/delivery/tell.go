@@ -70,7 +70,7 @@ func WorkflowID(session string) string { return "session-" + session }
 // TellError returns the error of an update that gives a session a batch, with the code of the contract.
 func TellError(session string, err error) error {
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
-		return report.Permanent(UnknownSessionError, fmt.Errorf("session_unknown: no session %s lives here: see starter session list", session))
+		return report.Permanent(UnknownSessionError, fmt.Errorf("session_unknown: session %s does not run here: see starter session list", session))
 	}
 	if app, refused := errors.AsType[*temporal.ApplicationError](err); refused {
 		return report.Permanent(app.Type(), errors.New(app.Message()))

@@ -77,7 +77,7 @@ const stopGrace = 5 * time.Second
 // is incomplete.
 func New(c Config) (*Activities, error) {
 	if c.Dirs.Sessions == "" || c.Resume == nil {
-		return nil, errors.New("desk: the configuration is incomplete")
+		return nil, errors.New("dispatch: the configuration is incomplete")
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -110,7 +110,7 @@ func (d *Activities) Resolve(_ context.Context, id dispatch.GardenID) (ResolveRe
 	case controlsocket.Unreadable:
 		return to, fmt.Errorf("look for a socket of %s: %s", id, at.Code)
 	default:
-		return ResolveResult{Reject: dispatch.TargetAddressConflict, Diagnostic: fmt.Sprintf("the record says %s, and there is a %s at %s", record.Backend, at.State, d.dirs.Socket(id))}, nil
+		return ResolveResult{Reject: dispatch.TargetAddressConflict, Diagnostic: fmt.Sprintf("the record says %s, but there is a %s at %s", record.Backend, at.State, d.dirs.Socket(id))}, nil
 	}
 	mail := d.boxes.Deliverability(record)
 	to.Deliverable, to.Diagnostic = mail.Deliverable, mail.Reason
@@ -190,7 +190,7 @@ func describeLookCode(code string) string {
 	case "ENOENT":
 		return "it has no control socket"
 	case "ECONNREFUSED":
-		return "nobody listens at its control socket"
+		return "nothing listens at its control socket"
 	}
 	return "its control socket: " + code
 }
@@ -280,7 +280,7 @@ func (d *Activities) checkDeliverable(ctx context.Context, id dispatch.GardenID)
 		return report.Permanent(InvalidError, err)
 	}
 	if mail := d.boxes.Deliverability(record); !mail.Deliverable {
-		return report.Permanent(InvalidError, fmt.Errorf("nobody reads the mail of %s any more: %s", id, mail.Reason))
+		return report.Permanent(InvalidError, fmt.Errorf("no session reads the mail of %s any more: %s", id, mail.Reason))
 	}
 	return nil
 }

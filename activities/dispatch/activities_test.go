@@ -316,7 +316,7 @@ func TestDeliver(t *testing.T) {
 		{"taken", serve(&listener{as: dispatch.Followed}), dispatch.Outcome{Kind: dispatch.Sent, DeliveredAs: dispatch.Followed}, false},
 		{"refused", serve(&listener{err: errors.New("not now")}), dispatch.Outcome{Kind: dispatch.Rejected}, false},
 		{"not answered by who says that it does not know", serve(&listener{err: controlsocket.ErrUncertain}), dispatch.Outcome{Kind: dispatch.Unknown}, false},
-		{"hung up on", (*fixture).hangUp, dispatch.Outcome{Kind: dispatch.Unknown}, false},
+		{"closed the connection", (*fixture).hangUp, dispatch.Outcome{Kind: dispatch.Unknown}, false},
 		{"nobody there", func(*fixture) {}, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, true},
 		{"nobody there any more", (*fixture).stale, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, true},
 		{"a symlink there", (*fixture).link, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, false},

@@ -78,7 +78,7 @@ func (a *ownedSession) runTurn(ctx context.Context, show func(report.Progress)) 
 			case agent.ToolUse:
 				show(report.Progress{Doing: "uses " + e.Tool, Bytes: said})
 			case agent.Permission: // the session is the user's; Ratchet may not grant the request
-				_ = a.Decide(ctx, agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
+				_ = a.Decide(ctx, agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny, Reason: "no person is there to decide"})
 			case agent.Exit:
 				return a.acts.exitOutcome(e)
 			case agent.Turn:
@@ -91,9 +91,9 @@ func (a *ownedSession) runTurn(ctx context.Context, show func(report.Progress)) 
 // cutOffOutcome returns the outcome of a turn that was given no more time.
 func (d *Activities) cutOffOutcome(ctx context.Context) dispatch.Outcome {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return d.failedOutcome(dispatch.ChildExited, fmt.Errorf("it was cut off, and the session ended: %w", context.Cause(ctx)))
+		return d.failedOutcome(dispatch.ChildExited, fmt.Errorf("the turn was cut off, and the session ended: %w", context.Cause(ctx)))
 	}
-	out := d.failedOutcome(dispatch.ChildExited, errors.New("its time was up, and it was ended"))
+	out := d.failedOutcome(dispatch.ChildExited, errors.New("it ran out of time and was ended"))
 	out.TimedOut = true
 	return out
 }

@@ -74,7 +74,7 @@ func (d *Activities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, er
 // reach.
 func (d *Activities) closeAndUnlock(ctx context.Context, a *ownedSession, c Lock) {
 	if n := a.closeSession(); n > 0 {
-		activity.GetLogger(ctx).Warn("the session ended before the turns of messages that it had acknowledged", "target", string(c.Target), "messages", n)
+		activity.GetLogger(ctx).Warn("the session ended before it processed messages that it had acknowledged", "target", string(c.Target), "messages", n)
 	}
 	if a.server == nil {
 		_ = d.unlockSoon(ctx, c) // if it fails, the dispatch releases the lock
@@ -96,7 +96,7 @@ func (d *Activities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession,
 		return nil, err
 	}
 	if r, err := d.store.Find(e.Request.Target); err == nil && d.store.IsOurs(r) {
-		return nil, fmt.Errorf("it is a session of Ratchet, %s, and no dispatch resumes it", r.Model)
+		return nil, fmt.Errorf("it is Ratchet's session %s: a dispatch cannot resume it", r.Model)
 	}
 	a, err := d.openSession(ctx, e)
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *Activities) openSession(ctx context.Context, e OwnedTurn) (*ownedSessio
 }
 
 // errUnended reports an agent that was told to end and whose end was not seen.
-var errUnended = errors.New("its agent was told to end, its time being up, and was not seen to")
+var errUnended = errors.New("its agent ran out of time and was asked to end, but did not end")
 
 // startAgent begins the session while ctx lasts, and gives up after a further grace. The lock then
 // stays until the agent has ended, at the latest with this process: two agents on one session would

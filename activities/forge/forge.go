@@ -97,7 +97,7 @@ func (a *Activities) PushBranch(ctx context.Context, in Target) (Pushed, error) 
 		return Pushed{}, a.told(err)
 	}
 	if r.snapshot.Commits == 0 {
-		return Pushed{}, a.told(refusedf("run %s has no commits: there is nothing to push", r.name()))
+		return Pushed{}, a.told(refusedf("run %s has no commits: nothing to push", r.name()))
 	}
 	at, err := a.locate(ctx, r, in)
 	if err != nil {
@@ -146,7 +146,7 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 		return out, nil
 	}
 	if !p.Open {
-		return out, a.told(refusedf("pull request #%d of branch %s is closed: open it again, or delete the branch on the server", p.Number, pushed.Branch))
+		return out, a.told(refusedf("pull request #%d of branch %s is closed: reopen it, or delete the branch on the server", p.Number, pushed.Branch))
 	}
 	if body := replaceSection(p.Body, in.RunID, text); body != p.Body {
 		if err := client.SetBody(ctx, p.Number, body); err != nil {

@@ -202,7 +202,7 @@ func TestAForeignCommitStays(t *testing.T) {
 	foreign := f.commitOn("theirs", "by a person")
 	f.git("push", "-q", f.server.Dir, "theirs:refs/heads/ratchet/run-1")
 	f.git("branch", "-D", "theirs")
-	if _, err := f.open(); err == nil || !strings.Contains(err.Error(), "not this run's") {
+	if _, err := f.open(); err == nil || !strings.Contains(err.Error(), "has commits of others") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	if got := f.server.Branch("ratchet/run-1"); got != foreign {
@@ -218,14 +218,14 @@ func TestAForeignCommitStays(t *testing.T) {
 
 func TestWhatIsRefused(t *testing.T) {
 	for want, change := range map[string]func(*fixture){
-		"may not push":              func(f *fixture) { f.server.Forbid() },
-		"is archived":               func(f *fixture) { f.server.Archive() },
-		"no remote upstream":        func(f *fixture) { f.target.Remote = "upstream" },
-		"no branch release":         func(f *fixture) { f.target.Base = "release" },
-		"no token for git.example":  func(f *fixture) { f.git("remote", "set-url", "origin", "git@git.example:acme/shop.git") },
-		"no repository OWNER/NAME":  func(f *fixture) { f.git("remote", "set-url", "origin", f.server.Dir) },
-		"not on this worker's disk": func(f *fixture) { f.target.RunID = "another" },
-		"does not know":             func(f *fixture) { f.git("remote", "set-url", "origin", f.server.URL+"/acme/other.git") },
+		"may not push":                          func(f *fixture) { f.server.Forbid() },
+		"is archived":                           func(f *fixture) { f.server.Archive() },
+		"no remote upstream":                    func(f *fixture) { f.target.Remote = "upstream" },
+		"no branch release":                     func(f *fixture) { f.target.Base = "release" },
+		"no token for git.example":              func(f *fixture) { f.git("remote", "set-url", "origin", "git@git.example:acme/shop.git") },
+		"does not name a repository OWNER/NAME": func(f *fixture) { f.git("remote", "set-url", "origin", f.server.Dir) },
+		"not on this worker's disk":             func(f *fixture) { f.target.RunID = "another" },
+		"does not know":                         func(f *fixture) { f.git("remote", "set-url", "origin", f.server.URL+"/acme/other.git") },
 		"refuses the worker's token": func(f *fixture) {
 			f.config.Servers[0].Token = "a-wrong-token-0123456789"
 		},

@@ -134,9 +134,9 @@ func firstBase(in run.Input) run.Commit {
 func movedError(r forge.Repo, branch, stands string) error {
 	at := ""
 	if stands != "" {
-		at = fmt.Sprintf(" (it stands at %.12s)", stands)
+		at = fmt.Sprintf(" (it is at %.12s)", stands)
 	}
-	return refusedf("branch %s of %s has commits that are not this run's%s: they are not overwritten; merge them by hand, or delete the branch there", branch, r, at)
+	return refusedf("branch %s of %s has commits of others%s, which are not overwritten: merge them by hand, or delete the branch there", branch, r, at)
 }
 
 // pushError tells a refusal of the server, which no retry mends, from a failure on the way.
@@ -147,9 +147,9 @@ func pushError(r forge.Repo, err error) error {
 	}
 	switch text := failed.Stderr; {
 	case strings.Contains(text, "`workflow` scope"), strings.Contains(text, "workflows` permission"):
-		return refusedf("%s refuses changes of .github/workflows by this token: give it the permission for workflows", r)
+		return refusedf("%s does not let this token change .github/workflows: give the token the permission for workflows", r)
 	case strings.Contains(text, "Authentication failed"), strings.Contains(text, "terminal prompts disabled"), strings.Contains(text, "error: 403"):
-		return refusedf("%s refuses the worker's token: it needs write permission for contents", r)
+		return refusedf("%s refuses the worker's token: give it write permission for contents", r)
 	case strings.Contains(text, "[remote rejected]"), strings.Contains(text, "protected branch"), strings.Contains(text, "pre-receive hook declined"):
 		return refusedf("%s refuses the branch: %s", r, strings.Join(strings.Fields(text), " "))
 	}

@@ -105,7 +105,7 @@ func (a *Activities) findSitting(id session.ID, epoch int) (*sitting, error) {
 	defer a.mu.Unlock()
 	s := a.living[id]
 	if s == nil || s.epoch != epoch || s.leaving {
-		return nil, fmt.Errorf("sitting %d of session %s has ended", epoch, id)
+		return nil, fmt.Errorf("agent process %d of session %s has ended", epoch, id)
 	}
 	return s, nil
 }

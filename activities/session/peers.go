@@ -111,7 +111,7 @@ func isUnsure(err error) bool {
 // LastMessage implements controlsocket.Session. The answers are in the session's transcripts.
 func (*peer) LastMessage(context.Context) (*controlsocket.LastMessage, error) { return nil, nil }
 
-var errPersons = errors.New("the session is a person's: it is stopped by starter session")
+var errPersons = errors.New("the session belongs to a person: end its turn with starter session")
 
 // Abort implements controlsocket.Session.
 func (*peer) Abort(context.Context) error { return errPersons }

@@ -17,7 +17,7 @@ func (a *Activities) takePlace(ctx context.Context, s *sitting) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.show(report.Progress{Doing: "waits for its place: as many agents live as may"})
+		s.show(report.Progress{Doing: "waits for a free place: the limit of running agents is reached"})
 		if idle := a.longestIdle(); idle != nil {
 			idle.leaving = true
 			idle.leave <- "to make room for another session"

@@ -125,7 +125,7 @@ func TestAHandoverIsNotedBeforeItIsGiven(t *testing.T) {
 		{name: "a busy agent", give: agent.ErrBusy, given: true},
 		{name: "an agent that is gone", give: agent.ErrGone, given: true},
 		{name: "an error that leaves it open", give: lost, given: true, failed: true, stage: session.Begun},
-		{name: "while a turn is under way", before: func(s *sitting) { s.turn = &turn{} }},
+		{name: "while a turn is in progress", before: func(s *sitting) { s.turn = &turn{} }},
 		{name: "after the end of the process", before: func(s *sitting) { s.over = true }},
 		{name: "before the start of the process", before: func(s *sitting) { s.Session = nil }},
 		{name: "a second time", before: func(s *sitting) { s.note.Last = &session.Handed{ID: "m1", Stage: session.Heard} }, done: true, stage: session.Heard},

@@ -22,12 +22,12 @@ import (
 // workflow. It returns when the process has ended, with the reason. A cancellation ends the process in
 // good order. The process dies with the worker. Sit must not be retried: its epoch has ended with it.
 func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
-	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for its place"})
+	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for a free place"})
 	defer stop()
 	s := &sitting{a: a, in: in, id: in.Session.ID, epoch: in.Epoch, slot: a.Runs.Session(string(in.Session.ID)), show: show, leave: make(chan string, 1), calls: make(chan agent.Event)}
 	release, holder, err := s.holdDirectory(ctx)
 	if err != nil {
-		return s.unstartedResult(ctx, session.Held, fmt.Sprintf("process %d of this host has the directory of the session: %v", holder, err))
+		return s.unstartedResult(ctx, session.Held, fmt.Sprintf("process %d of this host uses the directory of the session: %v", holder, err))
 	}
 	defer release()
 	if s.note, err = loadNote(s.slot); err != nil {
@@ -118,7 +118,7 @@ func (s *sitting) startAgent(ctx context.Context, adapter agent.Adapter, o agent
 		s.Session, err = adapter.Start(ctx, o)
 	}
 	if errors.Is(err, agent.ErrNoSession) {
-		return session.Forgotten, fmt.Errorf("the agent knows its session %s no more: say --fresh begins another, which knows nothing of this one", s.note.Agent)
+		return session.Forgotten, fmt.Errorf("the agent no longer knows its session %s: `say --fresh` starts a new one, without the old conversation", s.note.Agent)
 	}
 	if err != nil {
 		return session.Unstarted, err
@@ -200,13 +200,13 @@ func (s *sitting) provePlace(adapter agent.Adapter) error {
 	running, err := p.Running(s.note.Agent)
 	switch {
 	case running:
-		return fmt.Errorf("its client says that the session %s runs in a process that is not ours", s.note.Agent)
+		return fmt.Errorf("its client says that session %s runs in another process", s.note.Agent)
 	case err == nil, errors.Is(err, agent.ErrNoList):
 		return nil
 	case !s.note.Orderly: // what a process of ours left behind when it was killed
 		return nil
 	}
-	return fmt.Errorf("whether the session %s runs elsewhere cannot be known: %w", s.note.Agent, err)
+	return fmt.Errorf("cannot tell whether session %s runs elsewhere: %w", s.note.Agent, err)
 }
 
 // startOptions returns the options of the start. It makes the checkout the first time.

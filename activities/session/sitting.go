@@ -110,7 +110,7 @@ func (s *sitting) expired() *SitResult {
 	case works:
 		s.noteLife()
 	default:
-		return &SitResult{End: session.Died, Reason: fmt.Sprintf("the agent said nothing for %v and was ended", s.a.Quiet)}
+		return &SitResult{End: session.Died, Reason: fmt.Sprintf("the agent was silent for %v and was ended", s.a.Quiet)}
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (s *sitting) decideCall(ctx context.Context, asked agent.Permission) ([]ses
 	}}
 	d, used, known := rules.Decide(asked)
 	if s.turn.delivery && !(known && used == nil && d.Verdict == agent.Allow && asked.Edit) {
-		d, known = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny, Reason: "this turn reads a delivery: it may use no tool that needs a permission"}, true
+		d, known = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny, Reason: "this turn reads a result: tools that need a permission are not allowed"}, true
 	}
 	if !known {
 		return s.askPerson(asked)
@@ -325,7 +325,7 @@ func outcomeOf(e agent.Turn) (session.Outcome, string) {
 	case e.Status == agent.Interrupted:
 		return session.Interrupted, ""
 	case e.Err == nil:
-		return session.Failed, "the agent's turn failed and it does not say why"
+		return session.Failed, "the agent's turn failed without a reason"
 	}
 	return session.Failed, e.Err.Error()
 }

@@ -37,10 +37,10 @@ type Caller struct {
 
 // The reasons why an agent may begin nothing.
 var (
-	errNoMessage  = errors.New("no message is under way: runs are started in the turn of a message")
-	errDelivery   = errors.New("this turn reads a delivery: no run can be started in it")
+	errNoMessage  = errors.New("no message is being processed: runs are started in the turn of a message")
+	errDelivery   = errors.New("this turn reads a result: it cannot start a run")
 	errEndOfTurn  = errors.New("the turn has ended")
-	errNoRunTools = errors.New("this worker serves no tools for runs: start the session without --mcp ratchet")
+	errNoRunTools = errors.New("this worker has no tools for runs: start the session without --mcp ratchet")
 )
 
 // openTools serves the agent's tools, if the session has any.
@@ -142,7 +142,7 @@ func errorOf(d agent.PermissionDecision) error {
 	case d.Verdict == agent.Allow || d.Verdict == agent.AllowSession:
 		return nil
 	case d.Reason == "":
-		return errors.New("a person has refused it")
+		return errors.New("a person refused it")
 	}
 	return fmt.Errorf("it was refused: %s", d.Reason)
 }

@@ -68,7 +68,7 @@ func TestThePermissionOfAStartIsTheWorkers(t *testing.T) {
 		"the turn ends":                {tools: run.AskTools, then: func(s *sitting) { s.turn = nil; s.denyOwnCalls() }, want: "the turn has ended"},
 		"no turn":                      {tools: run.AllowTools, before: func(s *sitting) { s.turn = nil }, want: "the turn has ended"},
 		"the turn of another message":  {tools: run.AllowTools, before: func(s *sitting) { s.turn.ID = "m2" }, want: "the turn has ended"},
-		"the turn of a delivery":       {tools: run.AllowTools, before: func(s *sitting) { s.turn.delivery = true }, want: "delivery"},
+		"the turn of a delivery":       {tools: run.AllowTools, before: func(s *sitting) { s.turn.delivery = true }, want: "reads a result"},
 		"a permit for the same call":   {tools: run.AskTools, before: func(s *sitting) { s.turn.Permits = []run.Permit{permitOf(ownCall, true)} }},
 		"a refusal of the same call":   {tools: run.AskTools, before: func(s *sitting) { s.turn.Permits = []run.Permit{permitOf(ownCall, false)} }, want: "refused"},
 		"a permit for another goal":    {tools: run.AskTools, before: func(s *sitting) { s.turn.Permits = []run.Permit{permitOf(otherCall, true)} }, then: answer(agent.Deny, "no"), want: "no"},

@@ -32,7 +32,7 @@ var steps = map[string]string{
 	"Check":       "the checks",
 	"Try":         "the checks of an attempt",
 	"Judge":       "the evaluation",
-	"CheckBranch": "the last look at the branch",
+	"CheckBranch": "the final check of the branch",
 	"CleanUp":     "the removal of the worktree",
 	"Record":      "the record",
 	"TellSession": "the message to the session",
@@ -48,6 +48,9 @@ func newActivity(a *workflow.PendingActivityInfo) Activity {
 		Attempt: int(a.GetAttempt()),
 		Failure: a.GetLastFailure().GetMessage(),
 		Since:   a.GetScheduledTime().AsTime(),
+	}
+	if a.GetLastFailure().GetTimeoutFailureInfo().GetTimeoutType() == enums.TIMEOUT_TYPE_HEARTBEAT {
+		out.Failure = "the worker was restarted or did not respond"
 	}
 	if cause := a.GetLastFailure().GetCause().GetMessage(); cause != "" && out.Failure == "" {
 		out.Failure = cause

@@ -29,7 +29,7 @@ func (c *Client) Agents(ctx context.Context) ([]agent.Manifest, error) {
 const probePatience = 45 * time.Second
 
 // ErrOldWorker reports that a worker does not know the options of a run. It would leave them out.
-var ErrOldWorker = errors.New("the worker is older than this command and knows no options of agents: start it again in this version, or leave the options out")
+var ErrOldWorker = errors.New("the worker is older than this command and does not know options of agents: restart it in this version, or leave the options out")
 
 // Probe asks a worker of the task queue whether the providers of a run that is about to start can work
 // there, and how it tells people of runs. The error is ErrNoWorker when no worker serves the queue.

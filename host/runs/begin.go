@@ -34,7 +34,7 @@ func (c *Client) Begin(ctx context.Context, in *run.Input, runsDir, template str
 	case look == nil && there.Name == in.Name: // no other start of the run has made this branch
 		return nil
 	case look != nil && !none:
-		return fmt.Errorf("%w; whether the run was started is not known: `starter status %s` says it when the engine answers", err, in.RunID)
+		return fmt.Errorf("%w; the run may have started: see `starter status %s` once the engine answers", err, in.RunID)
 	}
 	_ = workspace.Unreserve(ctx, in.Repository.Path, in.BranchName(), in.Repository.Base)
 	return err
@@ -74,7 +74,7 @@ func (c *Client) NameRun(ctx context.Context, in *run.Input, runsDir, template s
 			return err
 		}
 	}
-	return fmt.Errorf("the branches of %d numbers are taken in %s: name another with --branch", maxBranches, in.Repository.Path)
+	return fmt.Errorf("the branches of %d numbers exist in %s already: name another with --branch", maxBranches, in.Repository.Path)
 }
 
 // DropNames removes the branches that earlier calls of NameRun have made for a run that was never started, while they
@@ -106,7 +106,7 @@ func claimName(ctx context.Context, runsDir, label string, above int, id run.ID)
 			return name, err
 		}
 	}
-	return "", fmt.Errorf("no number is left for the run under %s: a run or a branch has %d", label, run.MaxNumber)
+	return "", fmt.Errorf("no number is left for the run under %s: a run or a branch has number %d", label, run.MaxNumber)
 }
 
 // keepName notes the name in the runs directory, where there is one on this host. The error matches fs.ErrExist if

@@ -60,7 +60,7 @@ func TestAStartWhoseAnswerIsLostKeepsItsBranchWhereTheRunMayBe(t *testing.T) {
 	}{
 		"the engine has the run":      {begun{takes: true}, true, ""},
 		"the engine does not have it": {begun{}, false, "too late"},
-		"nobody knows":                {begun{takes: true, silent: true}, true, "not known: `starter status r1`"},
+		"nobody knows":                {begun{takes: true, silent: true}, true, "may have started: see `starter status r1`"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

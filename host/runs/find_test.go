@@ -106,7 +106,7 @@ func TestFind(t *testing.T) {
 		{name: "the workflow id", arg: "run-0198aa-1", want: "0198aa-1"},
 		{name: "a beginning that one run has", arg: "0198b", want: "0198bb-3"},
 		{name: "the beginning of a workflow id", arg: "run-0198b", want: "0198bb-3"},
-		{name: "a beginning that two runs have", arg: "0198aa", says: "2 run ids, 0198aa-1 and 0198aa-2"},
+		{name: "a beginning that two runs have", arg: "0198aa", says: "such as 0198aa-1 and 0198aa-2"},
 		{name: "a run id that looks like a workflow id", arg: "run-x", want: "run-x"},
 		{name: "a run that visibility does not have yet", arg: "new", want: "new"},
 		{name: "nobody's", arg: "zzz", missing: true},

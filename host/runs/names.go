@@ -65,7 +65,7 @@ func (c *Client) findNamed(ctx context.Context, word string, names ...run.Name) 
 			choices = append(choices, string(l.Name))
 		}
 	}
-	return "", fmt.Errorf("%d runs are called %s: say which, %s", len(found), word, strings.Join(choices, " or "))
+	return "", fmt.Errorf("%d runs match %s: name one of them, %s", len(found), word, strings.Join(choices, " or "))
 }
 
 // listNamed returns the runs that have one of the names. The engine's list is a little late, so a run that was named on

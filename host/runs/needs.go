@@ -31,7 +31,7 @@ func NewNeeds(id run.ID, name run.Name, status run.Status, p *run.Pending) Needs
 	n := Needs{RunID: id, Name: name, Status: status, Over: status.Terminal(), Waits: status.Waiting(), Pending: p}
 	switch {
 	case n.Over:
-		n.Summary = fmt.Sprintf("the run has ended: it is %s", status)
+		n.Summary = fmt.Sprintf("the run has ended: %s", status)
 	case p != nil && p.Approval != nil && p.Approval.Permission != nil:
 		n.Summary = "it needs the permission to use a tool: " + display.OneLine(p.Approval.Summary, needsSummary)
 	case p != nil && p.Approval != nil:
@@ -39,9 +39,9 @@ func NewNeeds(id run.ID, name run.Name, status run.Status, p *run.Pending) Needs
 	case p != nil && p.Question != nil:
 		n.Summary = "it needs an answer: " + display.OneLine(p.Question.Question.Question, needsQuestion)
 	case p != nil && p.Limited != nil:
-		n.Summary = "it waits for the end of a usage limit, and goes on by itself"
+		n.Summary = "it waits until a usage limit ends, then continues by itself"
 	default:
-		n.Summary = "it is at work and needs nothing"
+		n.Summary = "it is running and needs nothing"
 	}
 	return n
 }

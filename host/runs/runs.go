@@ -51,21 +51,21 @@ var (
 	// ErrOver reports a message to a run that has ended.
 	ErrOver = errors.New("is over")
 	// ErrPaused reports a run whose workflow an operator has paused: the engine answers nothing for it, and takes no message.
-	ErrPaused = errors.New("it is paused in the engine: unpause its workflow in the Web UI, or by `temporal workflow unpause`")
+	ErrPaused = errors.New("it is paused in the engine: unpause its workflow in the Web UI, or with `temporal workflow unpause`")
 )
 
 // NotFoundError reports a name that no run has.
 type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("no run %q: `starter list` shows those there are", e.Name)
+	return fmt.Sprintf("no run %q: see `starter list`", e.Name)
 }
 
 // ExistsError reports a run id that is already taken.
 type ExistsError struct{ ID run.ID }
 
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("run %s exists already: follow it with `starter watch %s`, or start one under another --id", e.ID, e.ID)
+	return fmt.Sprintf("run %s already exists: follow it with `starter watch %s`, or use another --id", e.ID, e.ID)
 }
 
 // RefusedError reports that the run itself refused a message. The run did not change.
@@ -141,7 +141,7 @@ func Unanswered(ctx context.Context, c client.Client, workflowID string) error {
 		case e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 			why = ErrNoWorker
 		case failed.GetCause() == enums.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE:
-			why = fmt.Errorf("its worker cannot go on with it: %s", display.OneLine(failed.GetFailure().GetMessage(), 400))
+			why = fmt.Errorf("its worker cannot continue it: %s", display.OneLine(failed.GetFailure().GetMessage(), 400))
 		}
 	}
 	return why
@@ -286,7 +286,7 @@ func (c *Client) Served(ctx context.Context) (bool, error) {
 	defer cancel()
 	queue, err := c.temporal.DescribeTaskQueue(ctx, c.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
-		return false, fmt.Errorf("ask who serves task queue %s: %w", c.queue, err)
+		return false, fmt.Errorf("look for workers of task queue %s: %w", c.queue, err)
 	}
 	return len(queue.GetPollers()) > 0, nil
 }

@@ -40,7 +40,7 @@ type Started struct {
 	RunID  run.ID   `json:"runId"`
 	Name   run.Name `json:"name,omitempty"`
 	Branch string   `json:"branch,omitempty"`
-	Again  bool     `json:"again,omitempty" jsonschema:"an earlier call has started it, and this one has started nothing"`
+	Again  bool     `json:"again,omitempty" jsonschema:"an earlier call started it; this call started nothing"`
 	// Next says how the agent learns of the run.
 	Next string `json:"next,omitempty"`
 }
@@ -48,7 +48,7 @@ type Started struct {
 type (
 	listInput struct {
 		Status run.Status `json:"status,omitempty" jsonschema:"only runs of this status"`
-		Max    int        `json:"max,omitempty" jsonschema:"at most so many; 20 unless told"`
+		Max    int        `json:"max,omitempty" jsonschema:"at most this many; default 20"`
 	}
 	listed[Entry any] struct {
 		Runs []Entry `json:"runs"`
@@ -58,7 +58,7 @@ type (
 	}
 	waitInput struct {
 		Run     string `json:"run" jsonschema:"name or id of the run"`
-		Seconds int    `json:"seconds,omitempty" jsonschema:"wait at most so long; 50 unless told"`
+		Seconds int    `json:"seconds,omitempty" jsonschema:"wait at most this long; default 50"`
 	}
 )
 
@@ -86,14 +86,14 @@ func Offer[Entry, State any](m *mcp.Server, r Runs[Entry, State]) {
 		return nil, listed[Entry]{found}, err
 	})
 	toolserver.AddTool(m, &mcp.Tool{
-		Name: Show, Description: "Show where a run stands, and what it needs from a person.", Annotations: toolserver.Looking("Run"),
+		Name: Show, Description: "Show the state of a run, and what it needs from a person.", Annotations: toolserver.Looking("Run"),
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, in runInput) (*mcp.CallToolResult, State, error) {
 		out, err := r.Standing(ctx, in.Run)
 		return nil, out, err
 	})
 	toolserver.AddTool(m, &mcp.Tool{
 		Name:        Wait,
-		Description: "Wait until a run needs a person or has ended, and say what it needs. A run that does neither in time is still running: call again.",
+		Description: "Wait until a run needs a person or has ended, and return what it needs. If neither happens in time, the run is still running: call again.",
 		InputSchema: bounded[waitInput]("seconds", mostWait), Annotations: toolserver.Looking("Wait for a run"),
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, in waitInput) (*mcp.CallToolResult, State, error) {
 		limit, stop := context.WithTimeout(ctx, time.Duration(cmp.Or(in.Seconds, usualWait))*time.Second)

@@ -39,7 +39,7 @@ const (
 )
 
 // errDecides is the error of each message by which the server of an agent would settle, guide or end a run.
-var errDecides = errors.New("an agent's server decides nothing")
+var errDecides = errors.New("an agent's server cannot decide")
 
 // Serve implements sessionacts.RunTools.
 func (s *Server) Serve(c sessionacts.Caller) (_ *agent.Bridge, closeAll func(), err error) {
@@ -105,7 +105,7 @@ func (s *served) acceptAll(ctx context.Context, l *net.UnixListener) {
 	}
 }
 
-const instructions = `Start runs of coding agents on this session's repository by ratchet_run_start, and look at those that you have started. A run works on the repository's last commit, not on your checkout; a person approves each of its patches, and its result is a branch. You cannot approve, answer or cancel.`
+const instructions = `Start runs of coding agents on this session's repository with ratchet_run_start, and look at the runs that you have started. A run works on the repository's last commit, not on your checkout; a person approves each of its patches, and its result is a branch. You cannot approve, answer or cancel.`
 
 // serve serves one connection.
 func (s *served) serve(ctx context.Context, conn *net.UnixConn) {
@@ -129,8 +129,8 @@ type peer struct {
 }
 
 var (
-	errStranger = errors.New("this server is another session's, or of a process that its agent did not start")
-	errCrowd    = fmt.Errorf("%d calls are under way: wait for one", maxCalls)
+	errStranger = errors.New("this server belongs to another session, or the caller was not started by its agent")
+	errCrowd    = fmt.Errorf("%d calls are in progress: wait until one ends", maxCalls)
 )
 
 // admit returns middleware that lets the agent's own processes call tools, a few at a time. An agent asks for the list

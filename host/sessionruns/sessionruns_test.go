@@ -95,7 +95,7 @@ func TestOnlyTheAgentCallsItsTools(t *testing.T) {
 	f.Owns = func(int) bool { return false }
 	s := connect(t, f.serve(t))
 	for _, tool := range []string{"ratchet_runs", "ratchet_run", "ratchet_run_wait", "ratchet_run_start"} {
-		if got := call(t, s, tool, map[string]string{"goal": "x", "run": "x"}); !strings.Contains(got, "another session's") {
+		if got := call(t, s, tool, map[string]string{"goal": "x", "run": "x"}); !strings.Contains(got, "another session") {
 			t.Errorf("%s: %s", tool, got)
 		}
 	}
@@ -125,16 +125,16 @@ func TestARefusedStartLeavesNothing(t *testing.T) {
 		asked  int
 	}{
 		"by a person":       {func(*fixture) {}, "x", "refused by a person", 1},
-		"in a delivery":     {func(f *fixture) { f.Message = func() (string, error) { return "", errors.New("reads a delivery") } }, "x", "reads a delivery", 0},
+		"in a delivery":     {func(f *fixture) { f.Message = func() (string, error) { return "", errors.New("reads a result") } }, "x", "reads a result", 0},
 		"a control":         {func(*fixture) {}, "x\x1b[2J", "not printable", 0},
 		"a repository lost": {func(f *fixture) { f.Session.Repository.Path = "/nowhere" }, "x", "repository", 0},
-		"a loose grant":     {func(f *fixture) { f.Session.Runs.Run.Policy = run.Never }, "x", "waits for a person", 0},
+		"a loose grant":     {func(f *fixture) { f.Session.Runs.Run.Policy = run.Never }, "x", "needs an approval", 0},
 		"too many": {func(f *fixture) {
 			text := `{"runs":[{"id":"a"},{"id":"b"}]}`
 			if err := os.WriteFile(filepath.Join(f.Dir, "runs.json"), []byte(text), 0o600); err != nil {
 				panic(err)
 			}
-		}, "x", "may start no more", 0},
+		}, "x", "its limit", 0},
 		"a list that cannot be read": {func(f *fixture) {
 			if err := os.WriteFile(filepath.Join(f.Dir, "runs.json"), []byte("{"), 0o600); err != nil {
 				panic(err)
@@ -170,7 +170,7 @@ func TestAFloodIsBounded(t *testing.T) {
 		go start()
 		<-entered
 	}
-	if got := call(t, s, "ratchet_runs", nil); !strings.Contains(got, "8 calls are under way") {
+	if got := call(t, s, "ratchet_runs", nil); !strings.Contains(got, "8 calls are in progress") {
 		t.Errorf("the ninth call: %s", got)
 	}
 	close(release)

@@ -51,7 +51,7 @@ func (s *served) startRun(ctx context.Context, asked session.RunWish) (w wish, a
 		}
 	}
 	if w.Goal != run.DigestOf([]byte(asked.Goal)) {
-		return w, false, fmt.Errorf("the key %s names a run with another goal: choose another key", asked.Key)
+		return w, false, fmt.Errorf("the key %s belongs to a run with another goal: choose another key", asked.Key)
 	}
 	if w, begun, err := s.findStarted(ctx, w, asked.Goal); err != nil || begun {
 		return w, begun, err
@@ -91,14 +91,14 @@ func (s *served) findStarted(ctx context.Context, w wish, goal string) (wish, bo
 func (s *served) permitted(ctx context.Context, l ledger, id run.ID, message string, asked session.RunWish) (wish, error) {
 	g := s.Session.Runs
 	if len(l.Runs) >= g.Total {
-		return wish{}, fmt.Errorf("this session has started %d runs, and may start no more", len(l.Runs))
+		return wish{}, fmt.Errorf("this session has started %d runs, its limit", len(l.Runs))
 	}
 	open, err := s.countOpen(ctx, l)
 	if err != nil {
 		return wish{}, err
 	}
 	if open >= g.AtOnce {
-		return wish{}, fmt.Errorf("%d runs of this session are not over, and no more may be at once: wait for one with ratchet_run_wait", open)
+		return wish{}, fmt.Errorf("%d runs of this session are still open, its limit: wait for one with ratchet_run_wait", open)
 	}
 	src, err := workspace.Inspect(ctx, s.Session.Repository.Path, "HEAD")
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *served) nameAndStart(ctx context.Context, w wish, goal string, known bo
 	}
 	failpoint.Hit("session.run-named")
 	if err := s.client.Start(ctx, in); err != nil {
-		return w, fmt.Errorf("whether the run was started is not known: ask for it again: %w", err)
+		return w, fmt.Errorf("the run may have started: repeat the call to find out: %w", err)
 	}
 	failpoint.Hit("session.run-started")
 	w.Started, w.Name, w.Branch = true, in.Name, in.BranchName()

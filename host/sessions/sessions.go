@@ -42,7 +42,7 @@ type (
 )
 
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("no session %q: `starter session list` shows those there are", e.Name)
+	return fmt.Sprintf("no session %q: see `starter session list`", e.Name)
 }
 
 func (e *RefusedError) Error() string { return e.Reason }
@@ -76,7 +76,7 @@ func (c Client) Start(ctx context.Context, in session.Input) error {
 			attribute.Title().ValueSet(summaryOf(in)), attribute.Status().ValueSet(string(session.Asleep)), attribute.Repository().ValueSet(in.Repository.Path)),
 	}, sessionflow.Session, sessionflow.Input{Session: &in})
 	if _, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); ok {
-		return fmt.Errorf("session %s exists already: speak to it with `starter session say %s`, or start one under another --id", in.ID, in.ID)
+		return fmt.Errorf("session %s already exists: send it a message with `starter session say %s`, or use another --id", in.ID, in.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("start session %s: %w", in.ID, temporalclient.ExplainMissing(err))
@@ -201,7 +201,7 @@ func (c Client) completeName(ctx context.Context, name string, stems []string) (
 	case 1:
 		return ids[0], nil
 	}
-	return "", fmt.Errorf("%q is the beginning of %d session ids, %s and %s among them: give more of it", name, len(ids), ids[0], ids[1])
+	return "", fmt.Errorf("%d session ids begin with %q, such as %s and %s: give more of it", len(ids), name, ids[0], ids[1])
 }
 
 // State returns the session's state. A session whose workflow was ended from outside is retired, whatever its last state
@@ -268,7 +268,7 @@ func sendTimeout(name string) time.Duration {
 // unansweredError converts the error of a call that a worker has to answer.
 func (c Client) unansweredError(ctx context.Context, id session.ID, err error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return fmt.Errorf("session %s is retired, or there is none", id)
+		return fmt.Errorf("session %s does not exist or is retired", id)
 	}
 	if runs.Paused(err) {
 		return runs.ErrPaused

@@ -146,11 +146,11 @@ func TestASessionIsFoundByTheBeginningOfItsID(t *testing.T) {
 		{name: "an id that is the beginning of none", arg: "0198b-", missing: true},
 		{name: "an id that is the beginning of another", arg: "0198bb", want: "0198bb"},
 		{name: "a beginning", arg: "0198bb-", want: "0198bb-3"},
-		{name: "a beginning that two sessions have", arg: "0198aa", says: "2 session ids, 0198aa-1 and 0198aa-2"},
+		{name: "a beginning that two sessions have", arg: "0198aa", says: "such as 0198aa-1 and 0198aa-2"},
 		{name: "a session id that looks like a workflow id", arg: "session-x", want: "session-x"},
 		{name: "a session that visibility does not have yet, and the beginning of another", arg: "new", want: "new"},
 		{name: "its workflow id", arg: "session-new", want: "new"},
-		{name: "a beginning that a session of many executions has, too", arg: "0198cc", says: "2 session ids, 0198cc-1 and 0198cc-2"},
+		{name: "a beginning that a session of many executions has, too", arg: "0198cc", says: "such as 0198cc-1 and 0198cc-2"},
 		{name: "nothing", arg: "", missing: true},
 		{name: "a quote", arg: "' OR WorkflowType != '", missing: true},
 		{name: "a path", arg: "../runs", missing: true},
@@ -205,8 +205,8 @@ func TestWhyAMessageWasNotTaken(t *testing.T) {
 		says   string
 	}{
 		{name: "taken"},
-		{name: "the session refuses it", answer: temporal.NewApplicationError("no turn is under way", "Refused"), says: "no turn is under way"},
-		{name: "the session is retired", answer: serviceerror.NewNotFound("workflow execution already completed"), says: "session s is retired, or there is none"},
+		{name: "the session refuses it", answer: temporal.NewApplicationError("no turn is in progress", "Refused"), says: "no turn is in progress"},
+		{name: "the session is retired", answer: serviceerror.NewNotFound("workflow execution already completed"), says: "session s does not exist or is retired"},
 		{name: "no worker answers", answer: serviceerror.NewDeadlineExceeded("no poller"), is: runs.ErrNoWorker},
 		{name: "the workflow has not begun", answer: serviceerror.NewWorkflowNotReady("no first task"), is: runs.ErrNoWorker},
 	} {
@@ -254,7 +254,7 @@ func TestOneIDIsOneSession(t *testing.T) {
 	if err := e.client().Start(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.client().Start(t.Context(), in); err == nil || !strings.Contains(err.Error(), "exists already") {
+	if err := e.client().Start(t.Context(), in); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a second start: %v", err)
 	}
 	o := e.started[0]

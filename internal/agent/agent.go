@@ -84,7 +84,7 @@ type Steerer interface {
 	Session
 
 	// Steer gives the turn under way another user message, which the agent reads
-	// before the turn ends. It returns ErrNoTurn if no turn is under way. After an
+	// before the turn ends. It returns ErrNoTurn if no turn is in progress. After an
 	// error the message was not taken, unless the error is ctx.Err().
 	Steer(ctx context.Context, text string) error
 }
@@ -131,12 +131,12 @@ type Session interface {
 
 // The errors that callers branch on.
 var (
-	ErrNoSession   = errors.New("the agent knows no such session")
+	ErrNoSession   = errors.New("the agent does not know the session")
 	ErrUnavailable = errors.New("the agent is not available")
-	ErrBusy        = errors.New("a turn is under way")
+	ErrBusy        = errors.New("a turn is in progress")
 	ErrGone        = errors.New("the session has ended")
 	ErrNotPending  = errors.New("no permission request is pending under that id")
-	ErrNoTurn      = errors.New("no turn is under way")
+	ErrNoTurn      = errors.New("no turn is in progress")
 	ErrNoList      = errors.New("no client that lists its sessions has run here yet")
 )
 

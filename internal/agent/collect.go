@@ -35,6 +35,6 @@ func readManifest(ctx context.Context, a Adapter) Manifest {
 	case m := <-answer: // the answer came together with the end of ctx
 		return m
 	default:
-		return MissingManifest(a.Kind(), string(a.Kind()), fmt.Sprintf("it did not say what it is within %v", ManifestTimeout))
+		return MissingManifest(a.Kind(), string(a.Kind()), fmt.Sprintf("it did not answer within %v", ManifestTimeout))
 	}
 }

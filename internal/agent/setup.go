@@ -10,7 +10,7 @@ import (
 )
 
 // errNoVariable reports a variable that the worker lacks.
-var errNoVariable = errors.New("the worker has no such variable")
+var errNoVariable = errors.New("the worker does not have this variable")
 
 // AddSetup adds what a caller has chosen to the options of a start. Lookup finds a variable of the
 // worker.

@@ -77,7 +77,7 @@ func parse(text string) (Target, error) {
 	}
 	t := Target{Host: host, Port: number}
 	if t.Loopback() && number < lowestInside {
-		return Target{}, fmt.Errorf("a port of loopback below %d cannot be served inside of the box", lowestInside)
+		return Target{}, fmt.Errorf("a loopback port below %d cannot be used in the sandbox", lowestInside)
 	}
 	return t, nil
 }
@@ -89,7 +89,7 @@ func split(text string) (host, port string, err error) {
 	case strings.ContainsAny(text, "/?#"):
 		return "", "", errors.New("write host:port, without a scheme and a path")
 	case strings.Contains(text, "@"):
-		return "", "", errors.New("a user name has no place in it")
+		return "", "", errors.New("leave out the user name")
 	case strings.Contains(text, "*"):
 		return "", "", errors.New("name each host: wildcards are not supported")
 	case cut < 0 || strings.HasSuffix(text, "]"):
@@ -157,9 +157,9 @@ func checkName(name string) error {
 	case len(name) > maxName:
 		return errors.New("the name is too long")
 	case name == "localhost", strings.HasSuffix(name, ".localhost"):
-		return errors.New("write the address of loopback, 127.0.0.1 or [::1], that is meant")
+		return errors.New("write the loopback address, 127.0.0.1 or [::1]")
 	case strings.ContainsFunc(name, func(r rune) bool { return r > 127 }):
-		return errors.New("write a name that is not in ASCII in its form xn--")
+		return errors.New("write a non-ASCII name in its form xn--")
 	case strings.HasSuffix(name, "."):
 		return errors.New("write the name without its last dot")
 	}

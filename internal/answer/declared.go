@@ -29,7 +29,7 @@ func (p *parser) parseDeclared() (Answer, error) {
 	case Ask:
 		a.Question, a.Reason, a.NeededInput = r.question, r.reason, r.needed
 		if a.Question == "" {
-			return Answer{}, newError(NoQuestion, "type ASK needs a line question: with one question that the user can decide")
+			return Answer{}, newError(NoQuestion, "type ASK needs a line `question:` with one question that the user can decide")
 		}
 		err = p.checkNoDiff("ASK")
 	case Noop:
@@ -38,7 +38,7 @@ func (p *parser) parseDeclared() (Answer, error) {
 		a.Reason = r.reason
 		err = p.checkNoDiff("NOOP")
 	default:
-		return Answer{}, newError(UnknownType, "the type %q is not known; it is PATCH, ASK or NOOP", r.kind)
+		return Answer{}, newError(UnknownType, "unknown type %q: want PATCH, ASK or NOOP", r.kind)
 	}
 	if err != nil {
 		return Answer{}, err
@@ -145,7 +145,7 @@ func (p *parser) parseResult(b block) (resultBlock, *Error) {
 	text := func(key string) string { return strings.TrimSpace(strings.Join(fields[key], " ")) }
 	r := resultBlock{kind: text("type"), summary: text("summary"), question: text("question"), reason: text("reason"), needed: needed}
 	if r.kind == "" {
-		return resultBlock{}, newError(NoType, "the result block has no line type: with PATCH, ASK or NOOP")
+		return resultBlock{}, newError(NoType, "the result block has no line `type:` with PATCH, ASK or NOOP")
 	}
 	return r, nil
 }

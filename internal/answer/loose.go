@@ -18,7 +18,7 @@ func (p *parser) parseUndeclared() (Answer, error) {
 		return Answer{}, err
 	}
 	if diff == nil {
-		return Answer{}, newError(NoType, "the answer is no PATCH, ASK or NOOP: give a result block between %s and %s, and for a PATCH a unified diff between %s and %s",
+		return Answer{}, newError(NoType, "the answer is not a PATCH, ASK or NOOP: give a result block between %s and %s, and for a PATCH a unified diff between %s and %s",
 			resultStart, resultEnd, patchBegin, patchEnd+udiff.Hint(p.text))
 	}
 	return Answer{Kind: Patch, Summary: p.summarizeProse(), Diff: diff}, nil
@@ -187,7 +187,7 @@ func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
 		}
 		lines, whole := p.inside(f, i+1, end)
 		if !whole {
-			return nil, nil, newError(Contradiction, "some lines in the fence on line %d are indented as the fence is and others are not; put the diff between %s and %s", i+1, patchBegin, patchEnd)
+			return nil, nil, newError(Contradiction, "some lines in the fence on line %d have the indentation of the fence and others do not; put the diff between %s and %s", i+1, patchBegin, patchEnd)
 		}
 		if diff := bytes.Join(lines, nil); isDiff(f, diff) {
 			diffs = append(diffs, diff)
@@ -250,7 +250,7 @@ func (p *parser) joinDiffs(diffs [][]byte) ([]byte, *Error) {
 			return again && (s.First <= last || last < 0 || s.First < 0 || alternatives.MatchString(p.proseText()))
 		})
 		if len(spans) == 0 || !further {
-			return nil, newError(ManyPatches, "the answer has %d diffs that are not one patch: two are about the same file, or one names none; put the whole patch into one block", len(distinct))
+			return nil, newError(ManyPatches, "the answer has %d diffs that do not form one patch: two change the same file, or one names no file; put the whole patch into one block", len(distinct))
 		}
 		for _, s := range spans {
 			reached[s.Name] = s.Last
@@ -272,7 +272,7 @@ func (p *parser) findBare() ([]byte, *Error) {
 		}
 		diff := bytes.Join(p.lines[i:end], nil)
 		if !p.finished && !udiff.IsComplete(diff) {
-			return nil, newError(Truncated, "the last hunk of the diff is shorter than its header says, and nothing shows that the answer is complete; put the diff between %s and %s", patchBegin, patchEnd)
+			return nil, newError(Truncated, "the last hunk of the diff is shorter than its header says, so the answer may be incomplete; put the diff between %s and %s", patchBegin, patchEnd)
 		}
 		p.prose = p.prose[:k]
 		p.taken = append(p.taken, block{i, end})

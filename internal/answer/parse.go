@@ -35,7 +35,7 @@ func Parse(raw []byte, finish string) (Answer, error) {
 	case errors.Is(thoughts, thinking.ErrNothing):
 		return Answer{}, newError(Empty, "the answer is empty: %v", thoughts)
 	case thoughts != nil:
-		return Answer{}, newError(Truncated, "the answer cannot be read: %v", thoughts)
+		return Answer{}, newError(Truncated, "cannot read the answer: %v", thoughts)
 	}
 	p := &parser{text: text, finished: finish == "stop"}
 	p.splitLines()
@@ -52,7 +52,7 @@ func checkFinish(raw []byte, finish string) *Error {
 	switch finish {
 	case "", "stop":
 	case "length":
-		return newError(Truncated, "the answer was cut off at the output limit; give it again, complete and shorter")
+		return newError(Truncated, "the answer was cut off at the output limit; give a complete, shorter answer")
 	case "timeout", "error":
 		return newError(Truncated, "the answer was cut off (%s); give it again, complete", finish)
 	default:
@@ -125,7 +125,7 @@ func (p *parser) parseAnswer() (Answer, error) {
 	case len(p.results) == 1:
 		return p.parseDeclared()
 	case len(p.patches) == 1:
-		return Answer{}, newError(NoType, "the answer has a patch block but no result block; begin with %s, a line type: PATCH, a line summary: and %s", resultStart, resultEnd)
+		return Answer{}, newError(NoType, "the answer has a patch block but no result block; begin with %s, a line `type: PATCH`, a line `summary:` and %s", resultStart, resultEnd)
 	}
 	return p.parseUndeclared()
 }
@@ -206,11 +206,11 @@ func (p *parser) blockDiff(b block) ([]byte, *Error) {
 	}
 	if f, ok := p.fenceAt(first); ok {
 		if p.findFenceEnd(first, b.to, f) != last {
-			return nil, newError(Contradiction, "the patch block holds a fence that does not go around the whole patch")
+			return nil, newError(Contradiction, "the patch block contains a fence that does not enclose the whole patch")
 		}
 		lines, whole := p.inside(f, first+1, last)
 		if !whole {
-			return nil, newError(Contradiction, "some lines in the fence of the patch block are indented as the fence is and others are not")
+			return nil, newError(Contradiction, "some lines in the fence of the patch block have the indentation of the fence and others do not")
 		}
 		return bytes.Join(lines, nil), nil
 	}

@@ -42,7 +42,7 @@ func (b *Box) Limits(l Limits) string {
 	l = l.orDefault()
 	disk := formatBytes(l.Disk) + " of temporary files and of each file"
 	if b.groups == nil {
-		return disk + "; no limit of memory and processes: " + b.unbound
+		return disk + "; no limits on memory and processes: " + b.unbound
 	}
 	return fmt.Sprintf("%s, %s, %s", l.memoryCause(), l.processCause(), disk)
 }
@@ -81,10 +81,10 @@ var remedies = map[Cause]string{
 	Sysctl:      "set kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0",
 	Seccomp:     "run the worker on the host, or its container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
 	MaskedProc:  "run the worker on the host, or its container with --security-opt systempaths=unconfined",
-	Nested:      "start the worker outside of the box",
+	Nested:      "start the worker outside of the sandbox",
 	Shown:       "start the worker with a HOME and a --runs-dir outside of /usr and /opt",
-	Leaks:       "do not run the worker here: what it runs would not be held",
-	NotStarting: "run bwrap --ro-bind / / --unshare-all true to see what hinders it",
+	Leaks:       "do not run the worker here: the sandbox would not hold its programs",
+	NotStarting: "run `bwrap --ro-bind / / --unshare-all true` to see the error",
 }
 
 // Unavailable is the error of [Open].
@@ -98,16 +98,16 @@ type Unavailable struct {
 func (u *Unavailable) Remedy() string { return remedies[u.Cause] }
 
 var sentences = map[Cause]string{
-	NoSystem:    "there is no box on this system",
+	NoSystem:    "this system has no sandbox",
 	NoProgram:   "bubblewrap (bwrap) is not installed",
 	OldProgram:  "bubblewrap is too old",
-	AppArmor:    "AppArmor keeps bubblewrap from user namespaces",
+	AppArmor:    "AppArmor does not let bubblewrap use user namespaces",
 	Sysctl:      "the kernel's settings forbid user namespaces",
-	Seccomp:     "the system call filter of a container keeps bubblewrap from namespaces and mounts",
-	MaskedProc:  "a container covers parts of /proc, and a box cannot have its own",
-	Nested:      "this process is in a box, and a box does not nest",
-	Shown:       "programs in a box see all of /usr and /opt, and there is what they must not see",
-	Leaks:       "the box lets attacks through",
+	Seccomp:     "the system call filter of a container does not let bubblewrap use namespaces and mounts",
+	MaskedProc:  "a container hides parts of /proc, so the sandbox cannot have its own",
+	Nested:      "this process is in a sandbox itself, and sandboxes cannot be nested",
+	Shown:       "programs in the sandbox see all of /usr and /opt, which contain something that they must not see",
+	Leaks:       "the sandbox does not stop attacks",
 	NotStarting: "bubblewrap does not start",
 }
 

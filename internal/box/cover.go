@@ -72,7 +72,7 @@ func (r resolver) checkApart(all []mount, runs string, own []string) error {
 			return err == nil && at != runs && isUnder(at, runs) && isUnder(real, at)
 		}
 		if !slices.ContainsFunc(own, isOwn) {
-			return fmt.Errorf("%s: it is in the directory of the runs, of which a program sees its own part alone", m.to)
+			return fmt.Errorf("%s: it is in the runs directory, where a program sees only its own part", m.to)
 		}
 	}
 	return nil

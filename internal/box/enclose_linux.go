@@ -77,7 +77,7 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 		return inside{}, err
 	}
 	if _, err := os.Stat(e.box.own); err != nil && (e.name != "" || len(e.spec.Overlays) > 0 || e.spec.Egress != nil || e.spec.Bridge != "") {
-		return inside{}, fmt.Errorf("the program of this worker was removed or replaced: start the worker again: %w", err)
+		return inside{}, fmt.Errorf("the program of this worker was removed or replaced: restart the worker: %w", err)
 	}
 	links := resolver{}
 	mounts, err := e.spec.mounts(e.box.home, e.box.runs, links)
@@ -89,15 +89,15 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 		in.dir = e.spec.Tree
 	}
 	if !filepath.IsAbs(in.dir) || !e.shows(mounts, links, in.dir) {
-		return inside{}, fmt.Errorf("working directory %q is not in the box", in.dir)
+		return inside{}, fmt.Errorf("working directory %q is not in the sandbox", in.dir)
 	}
 	if e.name != "" {
 		in.names, in.argv = append(in.names, e.name), append([]string{OwnDirectory + e.name}, argv[1:]...)
 	} else if !e.shows(mounts, links, argv[0]) {
-		return inside{}, fmt.Errorf("program %s is not in the box: name its directory", argv[0])
+		return inside{}, fmt.Errorf("program %s is not in the sandbox: name its directory", argv[0])
 	}
 	if len(e.spec.Overlays) > 0 && !e.box.overlay {
-		return inside{}, errors.New("this machine has no overlays for a box")
+		return inside{}, errors.New("this machine has no overlays for a sandbox")
 	}
 	if e.spec.Egress != nil {
 		in.names = append(in.names, e.spec.Egress.Forwarder)
@@ -265,8 +265,8 @@ func (r *running) newMemory(name string, b []byte) *os.File {
 // reportDelay is the time for reading a status that is there, by a worker that gets no turn.
 const reportDelay = 10 * time.Second
 
-// ErrNotBegun means that the box was not set up, and that the program in it never ran.
-var ErrNotBegun = errors.New("the box was not set up")
+// ErrNotBegun means that the sandbox was not set up, and that the program in it never ran.
+var ErrNotBegun = errors.New("the sandbox was not set up")
 
 // ended implements the member of [proc.Enclosure]. bwrap says by its status that the program ran, and
 // its exit code, which the kernel tells, says how it ended.
@@ -284,7 +284,7 @@ func (r *running) ended(exitCode int) (cause string, err error) {
 	case !ok:
 		return cause, ErrNotBegun
 	case code != exitCode:
-		return cause, fmt.Errorf("bwrap ended with %d, and said %d", exitCode, code)
+		return cause, fmt.Errorf("bwrap ended with exit code %d, but reported %d", exitCode, code)
 	}
 	return cause, nil
 }

@@ -26,7 +26,7 @@ type groups struct {
 }
 
 // errNoGroups says that this user cannot make control groups here.
-var errNoGroups = errors.New("no control group of memory and processes can be made: start the worker as a service of your user (systemd-run --user), or as root")
+var errNoGroups = errors.New("cannot make a control group for memory and processes: start the worker as a service of your user (systemd-run --user), or as root")
 
 // findGroups finds a place for control groups: version 2 first.
 func findGroups() (*groups, error) {

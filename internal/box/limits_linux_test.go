@@ -56,7 +56,7 @@ func playForks() {
 // needGroups skips a test where there are no control groups to be had.
 func needGroups(t testing.TB, b *box.Box) {
 	t.Helper()
-	if text := b.Limits(box.Limits{}); strings.Contains(text, "no limit of memory") {
+	if text := b.Limits(box.Limits{}); strings.Contains(text, "no limits on memory") {
 		t.Skip(text)
 	}
 }

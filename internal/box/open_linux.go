@@ -28,7 +28,7 @@ const openLimit = 3 * time.Second
 func Open(ctx context.Context, c Config) (*Box, error) {
 	b := &Box{filter: filter()}
 	if nativeArch == 0 {
-		return nil, &Unavailable{Cause: NoSystem, Err: errors.New("no system call filter for this architecture")}
+		return nil, &Unavailable{Cause: NoSystem, Err: errors.New("this architecture has no system call filter")}
 	}
 	for _, step := range []func() error{
 		func() error { return b.find(c) },
@@ -43,7 +43,7 @@ func Open(ctx context.Context, c Config) (*Box, error) {
 	b.findLimits()
 	err := b.selfTest(ctx)
 	if boxErr, ok := errors.AsType[*proc.BoxError](err); ok && b.groups != nil && !errors.Is(err, ErrNotBegun) {
-		b.groups, b.unbound = nil, "the control group cannot be entered: "+boxErr.Err.Error()
+		b.groups, b.unbound = nil, "cannot enter the control group: "+boxErr.Err.Error()
 		err = b.selfTest(ctx)
 	}
 	if err != nil {

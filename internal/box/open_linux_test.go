@@ -42,7 +42,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		"something else":             {script: "#!/bin/sh\necho hello\n", want: box.NotStarting},
 		"one that always fails":      {script: versioned + "0.8.0 && exit\necho no >&2; exit 1\n", want: box.NotStarting},
 		"one that says it ran":       {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4` + "\n", want: box.NotStarting},
-		"one that says another code": {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4; exit 3` + "\n", want: box.NotStarting, text: "ended with 3, and said 0"},
+		"one that says another code": {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4; exit 3` + "\n", want: box.NotStarting, text: "ended with exit code 3, but reported 0"},
 		"one whose box has no shell": {script: "#!/bin/bash\n[ \"$1\" = --version ] && exec " + bwrap + ` --version
 kept=(); while IFS= read -r -d '' arg; do kept+=("$arg"); done <&3; kept+=(--tmpfs /usr/bin)
 while [ "$1" != -- ]; do shift; done
@@ -155,7 +155,7 @@ func TestAWorkerWhoseProgramIsGone(t *testing.T) {
 	}
 	socket := filepath.Join(t.TempDir(), "s")
 	write(t, socket, "", 0o600)
-	if _, err := tryInBox(t, b, box.Spec{Tree: t.TempDir(), Bridge: socket}, "true"); err == nil || !strings.Contains(err.Error(), "start the worker again") {
+	if _, err := tryInBox(t, b, box.Spec{Tree: t.TempDir(), Bridge: socket}, "true"); err == nil || !strings.Contains(err.Error(), "restart the worker") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func (b *Box) selfTest(ctx context.Context) error {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if r.End != proc.Exited || r.ExitCode != 0 || lines[len(lines)-1] != inner.Done {
-		return &Unavailable{Cause: NotStarting, Err: fmt.Errorf("the self-test did not come to its end within %s: %+v", openLimit, r)}
+		return &Unavailable{Cause: NotStarting, Err: fmt.Errorf("the self-test did not end within %s: %+v", openLimit, r)}
 	}
 	if leaks := lines[:len(lines)-1]; len(leaks) > 0 {
 		return &Unavailable{Cause: Leaks, Leaks: leaks}

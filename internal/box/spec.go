@@ -225,7 +225,7 @@ func (r resolver) checkNested(all []mount) error {
 			below := strings.TrimPrefix(m.to, above.to)
 			if above.kind == lent {
 				if hasLink(above.from, below) {
-					return fmt.Errorf("%s: a link leads there from %s", m.to, above.from)
+					return fmt.Errorf("%s: the link %s points there", m.to, above.from)
 				}
 				continue
 			}
@@ -235,7 +235,7 @@ func (r resolver) checkNested(all []mount) error {
 			}
 			real, err := r.resolve(m.to)
 			if m.kind != fence && (err != nil || real != top+below) {
-				return fmt.Errorf("%s: a link leads there from %s", m.to, above.to)
+				return fmt.Errorf("%s: the link %s points there", m.to, above.to)
 			}
 		}
 	}
@@ -273,11 +273,11 @@ func (r resolver) checkKept(all []mount) error {
 			}
 			path := w.to + strings.TrimPrefix(real, top) // of m, by way of w
 			if nearest(all, path).kind == writable {
-				return fmt.Errorf("%s: it is to be read only and could be written as %s", m.to, path)
+				return fmt.Errorf("%s: it must be read-only, but could be written as %s", m.to, path)
 			}
 			for dir := filepath.Dir(path); isUnder(dir, w.to); dir = filepath.Dir(dir) {
 				if at := nearest(all, dir); at.kind == writable && at.to != dir {
-					return fmt.Errorf("%s: it is to be read only and could be replaced with its directory %s: show that directory", m.to, dir)
+					return fmt.Errorf("%s: it must be read-only, but could be replaced through its directory %s: show that directory", m.to, dir)
 				}
 			}
 		}
@@ -319,7 +319,7 @@ func (b *Box) CheckLower(path string) error {
 		return err
 	}
 	if real, err := links.resolve(path); err == nil && b.runs != "" && isUnder(b.runs, real) {
-		return errors.New("it holds the directory of the runs")
+		return errors.New("it contains the runs directory")
 	}
 	return links.checkApart([]mount{{kind: readOnly, from: path, to: path}}, b.runs, nil)
 }
@@ -335,17 +335,17 @@ func (r resolver) checkPath(path, home string) error {
 	}
 	real, err := r.resolve(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("there is no such file or directory")
+		return errors.New("no such file or directory")
 	}
 	if err != nil {
 		return err
 	}
 	if real == "/" || slices.Contains(reserved, real) || underAny(real, kernels...) || underAny(path, kernels...) ||
 		isUnder(real, services) && !strings.HasPrefix(real, disks+"/") {
-		return errors.New("it belongs to the system, and the box has its own")
+		return errors.New("it belongs to the system; the sandbox has its own")
 	}
 	if home != "" && isUnder(home, real) {
-		return fmt.Errorf("it is the home directory %s, or holds it: name a directory below", home)
+		return fmt.Errorf("it is the home directory %s, or contains it: name a directory below", home)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ var plainDir = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 func (d *detector) detectBelow() {
 	below := d.listProjects(".", 2)
 	if len(below) > maxBelow {
-		d.addNote("there are %d projects below: name their checks with --check, such as --check 'cd %s && ...'", len(below), below[0].dir)
+		d.addNote("%d projects are in subdirectories: name their checks with --check, such as --check 'cd %s && ...'", len(below), below[0].dir)
 		return
 	}
 	for _, p := range below {
@@ -127,7 +127,7 @@ var otherBuilds = []struct{ pattern, command string }{
 func (d *detector) noteOthers() {
 	for _, b := range otherBuilds {
 		if names, err := fs.Glob(d.repo, b.pattern); err == nil && len(names) > 0 {
-			d.addNote("%s is there: name its check, such as --check '%s'", names[0], b.command)
+			d.addNote("found %s: name its check, such as --check '%s'", names[0], b.command)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (d *detector) detectJVM() {
 		if strings.HasPrefix(tool.command, "./") {
 			text, ok := d.readFile(tool.file)
 			if first, _, _ := strings.Cut(text, "\n"); ok && strings.HasSuffix(first, "\r") {
-				d.addNote("the lines of %s end in CR LF, so that no shell runs it: mend it with git add --renormalize %s", tool.file, tool.file)
+				d.addNote("the lines of %s end in CR LF, so no shell can run it; fix: git add --renormalize %s", tool.file, tool.file)
 				continue
 			}
 		}
@@ -250,7 +250,7 @@ func (d *detector) detectNode() {
 		} `json:"scripts"`
 	}
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(text, "\ufeff")), &manifest); err != nil {
-		d.addNote("package.json cannot be read: %v", err)
+		d.addNote("cannot read package.json: %v", err)
 		return
 	}
 	switch test := strings.TrimSpace(manifest.Scripts.Test); {
@@ -306,7 +306,7 @@ func (d *detector) nodeManager(declared string) (manager, why string) {
 			return lock.manager, "package manager by " + lock.file
 		}
 	}
-	return "npm", "npm for want of a lock file"
+	return "npm", "npm, because there is no lock file"
 }
 
 // isExecutable reports whether somebody may execute a file.
@@ -328,7 +328,7 @@ func (d *detector) readFile(name string) (string, bool) {
 	}
 	text, err := readManifest(d.repo, name)
 	if err != nil {
-		d.addNote("%s cannot be read: %v", name, err)
+		d.addNote("cannot read %s: %v", name, err)
 	}
 	return text, err == nil
 }

@@ -87,7 +87,7 @@ func wantsDownload(text string) string {
 			continue
 		}
 		command, network, _ := strings.Cut(d.remedy, "|")
-		return fmt.Sprintf("it wants to download what no cache has, and checks have no network: run %s here yourself, or start the run with --check-network %s: %s",
+		return fmt.Sprintf("it needs a download that no cache has, but checks have no network: run %s here yourself, or start the run with --check-network %s: %s",
 			command, network, firstRunes(strings.TrimSpace(line), digestLength))
 	}
 	return ""

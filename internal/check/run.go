@@ -181,7 +181,7 @@ func (s Spec) runCommand(ctx context.Context, env []string, at Progress, progres
 		}
 		if n == maxLost {
 			result.Status = Error
-			result.Reason = fmt.Sprintf("no end of it is known, %d times: %v; a check must leave the process that supervises it alone", n, err)
+			result.Reason = fmt.Sprintf("it ended without a result, %d times: %v; a check must not touch the process that supervises it", n, err)
 			return result, nil
 		}
 	}
@@ -249,7 +249,7 @@ func judgeEnd(r Result, ended proc.Result, err error, timeout time.Duration) (Re
 	case err != nil:
 		return r, err
 	case ended.End != proc.Exited:
-		r.Status, r.Reason = Timeout, fmt.Sprintf("no end after %s", timeout)
+		r.Status, r.Reason = Timeout, fmt.Sprintf("timed out after %s", timeout)
 	case ended.Signal != "":
 		r.ExitCode, r.Reason = 128+int(unix.SignalNum(ended.Signal)), "ended by "+ended.Signal
 	case ended.ExitCode == 0:

@@ -138,7 +138,7 @@ func TestDeadlineOfACommandIsItsOwn(t *testing.T) {
 	s := spec(t, "echo begun; trap '' TERM; sleep 300", "echo next")
 	s.Timeout = 300 * time.Millisecond
 	report := run(t, s)
-	if got := report.Checks[0]; got.Status != check.Timeout || got.ExitCode != -1 || got.Head != "begun\n" || got.Reason != "no end after 300ms" {
+	if got := report.Checks[0]; got.Status != check.Timeout || got.ExitCode != -1 || got.Head != "begun\n" || got.Reason != "timed out after 300ms" {
 		t.Errorf("got %+v", got)
 	}
 	if got := report.Checks[1]; got.Status != check.Pass || got.Head != "next\n" {

@@ -25,7 +25,7 @@ const (
 )
 
 // ErrBorrowed reports a list of borrowed objects that leads to something else.
-var ErrBorrowed = errors.New("this list may name directories of git's objects only")
+var ErrBorrowed = errors.New("this list may only name directories of git objects")
 
 // Borrowed returns the directories of objects that a git directory borrows, and that those borrow in
 // turn, as git reads their lists. It leaves out directories that do not exist. It believes the list of the
@@ -110,7 +110,7 @@ func checkObjects(dir string) error {
 		return err
 	}
 	if filepath.Base(real) != "objects" {
-		return fmt.Errorf("the name of the directory %s is not objects", real)
+		return fmt.Errorf("the directory %s does not have the name objects", real)
 	}
 	f, err := os.Open(real)
 	if err != nil {

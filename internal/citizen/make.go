@@ -47,7 +47,7 @@ func makeOwn(ctx context.Context, dir string) error {
 		return err
 	}
 	if name != "" {
-		return fmt.Errorf("git has checked out %q in %s, so a repository's author can have written it: name another directory by the variable that leads there", name, dir)
+		return fmt.Errorf("git has checked out %q in %s, so the author of a repository may have written it: set the variable for this directory to another one", name, dir)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func nearestDir(dir string) (string, error) {
 			return "", err
 		case info.Mode()&os.ModeSymlink != 0:
 			if _, err := os.Stat(dir); err != nil {
-				return "", fmt.Errorf("%s is a link that leads nowhere: remove it, or make the directory", dir)
+				return "", fmt.Errorf("%s is a broken link: remove it, or create the directory", dir)
 			}
 		case !info.IsDir():
 			return "", fmt.Errorf("%s is not a directory: move it away", dir)

@@ -59,7 +59,7 @@ func TestARegistryOfOthersIsRefused(t *testing.T) {
 		}, "can be written by other users", false},
 		"a link to nothing": {func(t *testing.T, home string) {
 			must(t, os.Symlink(filepath.Join(home, "none"), filepath.Join(home, ".pi")))
-		}, "leads nowhere", false},
+		}, "broken link", false},
 		"a file in the place": {func(t *testing.T, home string) {
 			must(t, os.WriteFile(filepath.Join(home, ".pi"), nil, 0o600))
 		}, "not a directory", false},

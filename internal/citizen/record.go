@@ -126,7 +126,7 @@ func (r *Record) readV1(o *document.Object) {
 		return
 	}
 	if delivery := o.Object("delivery"); delivery != nil && delivery.Text("wakeMode") != string(r.Backend.Capability()) {
-		o.Refuse("delivery", "its wakeMode is not that of the backend")
+		o.Refuse("delivery", "its wakeMode does not fit the backend")
 	}
 }
 

@@ -49,7 +49,7 @@ type Change struct {
 const mintings = 8
 
 // ErrTaken reports that another record has the native session, or the garden id that was asked for.
-var ErrTaken = errors.New("already a citizen")
+var ErrTaken = errors.New("already registered")
 
 // Create writes the record of a session that has none. It never replaces anything on disk. If a
 // made id is taken, it makes another. If an id that was asked for is taken, or the native session
@@ -57,7 +57,7 @@ var ErrTaken = errors.New("already a citizen")
 func (s *Store) Create(ctx context.Context, b Birth) (Record, error) {
 	unlock, records, err := s.lockAndList(ctx)
 	if err != nil {
-		return Record{}, fmt.Errorf("create a citizen: %w", err)
+		return Record{}, fmt.Errorf("create a session record: %w", err)
 	}
 	defer unlock()
 	native := b.nativeID()
@@ -79,7 +79,7 @@ func (s *Store) Create(ctx context.Context, b Birth) (Record, error) {
 func (s *Store) Register(ctx context.Context, b Birth) (Record, error) {
 	unlock, records, err := s.lockAndList(ctx)
 	if err != nil {
-		return Record{}, fmt.Errorf("register a citizen: %w", err)
+		return Record{}, fmt.Errorf("register a session: %w", err)
 	}
 	defer unlock()
 	native := b.nativeID()
@@ -197,12 +197,12 @@ func (s *Store) createRecord(records []Record, b Birth) (Record, error) {
 		case err == nil:
 			return r, nil
 		case !errors.Is(err, fs.ErrExist):
-			return Record{}, fmt.Errorf("create a citizen: %w", err)
+			return Record{}, fmt.Errorf("create a session record: %w", err)
 		case b.GardenID != "":
 			return Record{}, fmt.Errorf("garden id %s: %w", b.GardenID, ErrTaken)
 		}
 	}
-	return Record{}, fmt.Errorf("create a citizen: %d garden ids in a row were taken", mintings)
+	return Record{}, fmt.Errorf("create a session record: %d garden ids in a row were taken", mintings)
 }
 
 // versionOfNew returns the version of new records: V3 where the store has a V3, otherwise V2.

@@ -26,9 +26,9 @@ type Caller struct {
 // The errors of a caller without one clear identity.
 var (
 	// ErrAnonymous reports a caller without a proved identity, where a proved identity is required.
-	ErrAnonymous = errors.New("not a citizen: no PI_SESSION_ID with PI_AGENT_ID, and no marker of a session that runs this process")
+	ErrAnonymous = errors.New("not a registered session: no PI_SESSION_ID with PI_AGENT_ID, and no marker of a session that runs this process")
 	// ErrAmbiguous reports a process with the markers of several citizens.
-	ErrAmbiguous = errors.New("this process has the markers of more than one citizen")
+	ErrAmbiguous = errors.New("this process has the markers of more than one session")
 )
 
 // SocketState is a session's view of its own control socket.
@@ -93,7 +93,7 @@ func (d Dirs) piSelf(c Caller) (Self, bool) {
 func (d Dirs) ownSocket(session string) (SocketState, string) {
 	id, err := dispatch.ParseGardenID(session)
 	if err != nil {
-		return SocketNone, "its session id is no garden id, so it has no control socket"
+		return SocketNone, "its session id is not a garden id, so it has no control socket"
 	}
 	info, err := os.Lstat(d.Socket(id))
 	if err != nil || info.Mode().Type() != fs.ModeSocket {

@@ -24,7 +24,7 @@ type Store struct {
 
 // The errors that callers branch on.
 var (
-	ErrUnknown      = errors.New("no such citizen")
+	ErrUnknown      = errors.New("no such session")
 	ErrDuplicate    = errors.New("more than one record has this native session id")
 	ErrOtherBackend = errors.New("the native session belongs to another backend")
 )
@@ -104,7 +104,7 @@ func (s *Store) scanRecords() (good []Record, bad []*BadRecord, err error) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("list the citizens: %w", err)
+		return nil, nil, fmt.Errorf("list the sessions: %w", err)
 	}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), recordSuffix) {

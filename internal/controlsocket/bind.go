@@ -17,7 +17,7 @@ import (
 )
 
 // ErrInUse reports that a session already listens at the address.
-var ErrInUse error = obstacle("a session is served there already")
+var ErrInUse error = obstacle("another session already uses it")
 
 // obstacle is the reason why a file at an address stays there.
 type obstacle string
@@ -38,7 +38,7 @@ func bindSocket(ctx context.Context, path string) (*net.UnixListener, fs.FileInf
 	case !filepath.IsAbs(path):
 		return nil, nil, errors.New("the path is not absolute")
 	case len(path) > maxPath:
-		return nil, nil, fmt.Errorf("the path has %d bytes, a socket's has at most %d: use a shorter directory", len(path), maxPath)
+		return nil, nil, fmt.Errorf("the path has %d bytes, but a socket's path at most %d: use a shorter directory", len(path), maxPath)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, nil, err
@@ -94,7 +94,7 @@ func makePrivate(dir *os.File) error {
 	case err != nil:
 		return err
 	case !isOurs(info) || info.Mode()&fs.ModeSticky != 0:
-		return fmt.Errorf("the directory %s is not for the sockets of one user", dir.Name())
+		return fmt.Errorf("other users can use the directory %s", dir.Name())
 	case info.Mode().Perm() == 0o700:
 		return nil
 	}
@@ -156,7 +156,7 @@ func removeDead(ctx context.Context, path string) error {
 	case s.Liveness == dispatch.Alive:
 		return ErrInUse
 	case s.Liveness != dispatch.Dead:
-		return obstacle("it cannot be told whether a session is served there: " + s.Code)
+		return obstacle("cannot tell whether another session uses it: " + s.Code)
 	case !isOurs(info):
 		return obstacle("a socket of another user is in the way")
 	}

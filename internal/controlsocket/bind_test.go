@@ -84,7 +84,7 @@ func TestListenLeavesWhatIsInTheWay(t *testing.T) {
 			symlink(t, "x", path)
 			return path
 		}, "symlink is in the way"},
-		"a socket of another kind":    {func(t *testing.T, path string) string { datagram(t, path); return path }, "cannot be told"},
+		"a socket of another kind":    {func(t *testing.T, path string) string { datagram(t, path); return path }, "cannot tell"},
 		"a session that runs":         {func(t *testing.T, path string) string { listen(t, path); return path }, controlsocket.ErrInUse.Error()},
 		"a path that is too long":     {func(_ *testing.T, path string) string { return path + strings.Repeat("x", controlsocket.MaxPath) }, "at most"},
 		"a path that is not absolute": {func(*testing.T, string) string { return string(gid) + ".sock" }, "not absolute"},
@@ -92,7 +92,7 @@ func TestListenLeavesWhatIsInTheWay(t *testing.T) {
 		"a directory that is shared": {func(t *testing.T, path string) string {
 			must(t, os.Chmod(filepath.Dir(path), 0o777|fs.ModeSticky))
 			return path
-		}, "one user"},
+		}, "other users"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := tt.put(t, controlsocket.Path(folder(t), gid))

@@ -118,7 +118,7 @@ func (c Client) callSession(ctx context.Context, r request) (json.RawMessage, er
 	case errors.Is(err, unix.ECONNRESET):
 		// The kernel reports ECONNRESET for a peer that closed and left bytes of ours unread, even
 		// if these are only the end of the line.
-		return nil, &NotSentError{Code: errorName(err), Err: fmt.Errorf("the peer hung up on it unread: %w", err)}
+		return nil, &NotSentError{Code: errorName(err), Err: fmt.Errorf("the peer closed the connection without reading it: %w", err)}
 	case err != nil:
 		return nil, &UnansweredError{cmp.Or(ctx.Err(), err)}
 	case !*answer.Success:
@@ -135,7 +135,7 @@ func (c Client) dialSocket(ctx context.Context) (net.Conn, error) {
 	case AddressConflict:
 		return nil, &NotSentError{Conflict: in.Conflict, Err: fmt.Errorf("the address is a %s", in.Conflict)}
 	case Unreadable:
-		return nil, &NotSentError{Code: in.Code, Err: fmt.Errorf("the address cannot be read: %s", in.Code)}
+		return nil, &NotSentError{Code: in.Code, Err: fmt.Errorf("cannot read the address: %s", in.Code)}
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.Path)
 	if err != nil {
@@ -191,7 +191,7 @@ func (a response) refusal() string {
 	if !ok {
 		said = string(a.Error)
 	}
-	return cmp.Or(display.Clip(strings.Join(strings.Fields(said), " "), maxRefusal), "the peer does not say why")
+	return cmp.Or(display.Clip(strings.Join(strings.Fields(said), " "), maxRefusal), "the peer gives no reason")
 }
 
 // decodeText decodes a string; ok is false for every other value.

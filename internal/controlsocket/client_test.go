@@ -74,7 +74,7 @@ func TestClientSend(t *testing.T) {
 		"a refusal":                       {script: says(`{"type":"response","command":"send","success":false,"error":"Session not ready"}` + "\n"), refused: "Session not ready"},
 		"a refusal of many lines":         {script: says(`{"type":"response","command":"send","success":false,"error":" a\n b\u001b"}` + "\n"), refused: "a b\x1b"},
 		"a refusal in an object":          {script: says(`{"type":"response","command":"send","success":false,"error":{"code": 1}}` + "\n"), refused: `{"code": 1}`},
-		"a refusal without a word":        {script: says(`{"type":"response","command":"send","success":false}` + "\n"), refused: "the peer does not say why"},
+		"a refusal without a word":        {script: says(`{"type":"response","command":"send","success":false}` + "\n"), refused: "the peer gives no reason"},
 		"a refusal of a book":             {script: says(`{"type":"response","command":"send","success":false,"error":"` + strings.Repeat("x", 5000) + `"}` + "\n"), refused: strings.Repeat("x", 1021) + "…"},
 		"a close before the request":      {script: func(*bufio.Reader, net.Conn) {}, unread: true},
 		"a close within the request":      {script: func(_ *bufio.Reader, c net.Conn) { _, _ = c.Read(make([]byte, 1)) }, unread: true},

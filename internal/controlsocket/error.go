@@ -21,7 +21,7 @@ func (e *NotSentError) Gone() bool { return e.Code == "ECONNREFUSED" || e.Code =
 // deliver it twice.
 type UnansweredError struct{ Err error }
 
-func (e *UnansweredError) Error() string { return "sent, and not answered: " + e.Err.Error() }
+func (e *UnansweredError) Error() string { return "sent, but not answered: " + e.Err.Error() }
 
 func (e *UnansweredError) Unwrap() error { return e.Err }
 

@@ -29,7 +29,7 @@ var (
 	ErrNotReady = errors.New("the session is not ready")
 	// ErrUncertain reports that something may have been done. The peer then gets no answer, because
 	// any answer would be a claim.
-	ErrUncertain = errors.New("it cannot be known what was done")
+	ErrUncertain = errors.New("the result is unknown")
 )
 
 // The bounds on the resources that peers may use.

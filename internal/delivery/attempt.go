@@ -100,7 +100,7 @@ func (f *fold) takeRefusal(p Refused) error {
 	a.RPC = RejectedBeforeAccept
 	f.tellLine(AuditRejected, e, a, string(p.Class)+": "+p.Reason)
 	if p.Class == Permanent {
-		f.manualize(e, a, Unobserved, "refused for good: "+p.Reason)
+		f.manualize(e, a, Unobserved, "refused permanently: "+p.Reason)
 		return nil
 	}
 	a.State, a.Observation = Abandoned, Unobserved
@@ -138,7 +138,7 @@ func (f *fold) takeMarker(p Marked) error {
 	}
 	a.Marked = true
 	if a.State == Cooldown && p.First != (a.Kind == TurnStart) {
-		f.manualize(e, a, Unobserved, "the message joined or began a turn that was not proved")
+		f.manualize(e, a, Unobserved, "the message joined or started a turn that was not proved")
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (f *fold) giveUpAnswer(p Stale) error {
 		return outOfTurn("request %s", p.RequestID)
 	}
 	a.RPC = UnknownRPC
-	f.manualize(e, a, Unobserved, "nobody knows whether it was accepted")
+	f.manualize(e, a, Unobserved, "it may or may not have been accepted")
 	return nil
 }
 

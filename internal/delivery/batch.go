@@ -158,7 +158,7 @@ func (b Batch) Validate() error {
 		seen[j.ID] = true
 	}
 	if n := b.Bytes(); n > MaxBatchBytes {
-		return fmt.Errorf("batch %s is delivered as %d bytes, at most %d can be: name its results as artifacts, which a session with --deliveries trusted-all takes", b.ID, n, MaxBatchBytes)
+		return fmt.Errorf("batch %s has %d bytes as a message, at most %d fit: name its results as artifacts, which a session with --deliveries trusted-all accepts", b.ID, n, MaxBatchBytes)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ var ErrTransition = errors.New("not a transition of the contract")
 
 // The errors of events about the session, by the codes of the contract.
 var (
-	ErrPendingResolution = fmt.Errorf("session_pending_manual_resolution: a delivery waits for its end or for a person: %w", ErrTransition)
+	ErrPendingResolution = fmt.Errorf("session_pending_manual_resolution: a result is still being sent, or waits for a person: %w", ErrTransition)
 	ErrProfileMismatch   = fmt.Errorf("session_profile_mismatch: the thread has another managed session: %w", ErrTransition)
 )
 
@@ -38,7 +38,7 @@ func Fold(events []Event) (*Snapshot, []Line, error) {
 // unchanged.
 func (s *Snapshot) Apply(e Event) ([]Line, error) {
 	if e.Payload == nil || e.Seq != s.Seq+1 || e.Type != e.Payload.Type() {
-		return nil, outOfTurn("event %d %s where %d is due", e.Seq, e.Type, s.Seq+1)
+		return nil, outOfTurn("event %d %s instead of event %d", e.Seq, e.Type, s.Seq+1)
 	}
 	if _, first := e.Payload.(Opened); first != (s.Seq == 0) {
 		return nil, outOfTurn("event %d is %s", e.Seq, e.Type)
@@ -154,13 +154,13 @@ func (f *fold) takeProofs(p Proved) error {
 		return outOfTurn("proof of session %s, epoch %d", p.Session, p.Epoch)
 	}
 	if a := p.Activity; a != nil && !(a.Epoch == s.Epoch && (a.Revision == s.Activity.Revision+1 || *a == s.Activity)) {
-		return outOfTurn("activity revision %d where %d is due", a.Revision, s.Activity.Revision+1)
+		return outOfTurn("activity revision %d instead of %d", a.Revision, s.Activity.Revision+1)
 	}
 	if c := p.Capabilities; c != nil && !(c.Epoch == s.Epoch && (c.Revision == s.Capabilities.Revision+1 || *c == s.Capabilities)) {
-		return outOfTurn("capability revision %d where %d is due", c.Revision, s.Capabilities.Revision+1)
+		return outOfTurn("capability revision %d instead of %d", c.Revision, s.Capabilities.Revision+1)
 	}
 	if q := p.Permissions; q != nil && !(q.Epoch == s.Epoch && (q.Revision == s.Permissions.Revision+1 || q.equals(s.Permissions))) {
-		return outOfTurn("permission revision %d where %d is due", q.Revision, s.Permissions.Revision+1)
+		return outOfTurn("permission revision %d instead of %d", q.Revision, s.Permissions.Revision+1)
 	}
 	if p.Activity != nil {
 		s.Activity, s.View = *p.Activity, p.View // a view is of the read that it came with
@@ -218,7 +218,7 @@ func (f *fold) enqueueBatch(b Batch) error {
 	case b.Thread != f.Thread:
 		return outOfTurn("batch %s is for thread %s", b.ID, b.Thread)
 	case f.Known(b.ID) != nil:
-		return outOfTurn("batch %s is known", b.ID)
+		return outOfTurn("batch %s exists already", b.ID)
 	case len(f.Queue) >= MaxQueued || f.queuedBytes()+b.Bytes() > MaxQueuedBytes:
 		return fmt.Errorf("%w: %w", ErrFull, ErrTransition)
 	}
@@ -252,7 +252,7 @@ func (f *fold) closeByPerson(p Closed) error {
 	case (p.Reason == Confirmed || p.Reason == Unconfirmed) && head:
 	case p.Reason == Cancelled && a == nil && e.Replay == Automatic:
 	default:
-		return outOfTurn("batch %s is not to be closed as %q", p.Batch, p.Reason)
+		return outOfTurn("batch %s cannot be closed as %q", p.Batch, p.Reason)
 	}
 	if a != nil {
 		a.State = Finished

@@ -55,7 +55,7 @@ func (e *gateError) Error() string { return fmt.Sprintf("%s: %s", e.Reason, e.te
 func (e *gateError) Unwrap() error { return ErrRefused }
 
 // ErrRefused is the error of the gate. A refused attempt writes nothing.
-var ErrRefused = errors.New("the gate refuses the attempt")
+var ErrRefused = errors.New("the rules for results refuse the attempt")
 
 // ReasonOf returns the reason of an error of the gate; empty for other errors.
 func ReasonOf(err error) Reason {
@@ -75,7 +75,7 @@ func refuse(r Reason, format string, args ...any) error {
 func (s *Snapshot) Begin(b Begun, now time.Time) (*Begun, *Attempt, error) {
 	if e, a := s.findAttempt(func(a *Attempt) bool { return a.RequestID == b.RequestID }); a != nil {
 		if !s.repeatsRequest(e, a, b) {
-			return nil, nil, refuse(Reused, "request %s began another attempt", b.RequestID)
+			return nil, nil, refuse(Reused, "request %s belongs to another attempt", b.RequestID)
 		}
 		return nil, a, nil
 	}
@@ -118,7 +118,7 @@ func (s *Snapshot) admitAttempt(b Begun, now time.Time) error {
 		return err
 	}
 	if b.Generation != e.Generation+1 {
-		return refuse(Generation, "generation %d is due", e.Generation+1)
+		return refuse(Generation, "want generation %d", e.Generation+1)
 	}
 	return s.admitIDs(b)
 }
@@ -146,7 +146,7 @@ func (s *Snapshot) admitBatch(e *Entry, adapter string) error {
 	case s.Mode == TrustedAll:
 		return nil
 	case !b.Profile.Safe():
-		return refuse(BatchPolicy, "batch %s is not known to be read-only, without approval, network and write access", b.ID)
+		return refuse(BatchPolicy, "batch %s may need approvals, the network or write access", b.ID)
 	case b.NeedsArtifact():
 		return refuse(BatchFile, "batch %s names artifacts", b.ID)
 	}
@@ -166,13 +166,13 @@ func (s *Snapshot) admitSession(e *Entry) error {
 	case s.Mode == TrustedAll:
 		return nil
 	case c.Epoch == s.Session.Epoch && !c.Minimum(): // its permissions will never be read
-		return refuse(Incapable, "this agent takes no deliveries")
+		return refuse(Incapable, "this agent accepts no results")
 	case p.Epoch != s.Session.Epoch || p.Current == nil || s.Session.Startup == nil:
-		return refuse(NoSnapshot, "the permissions were not read in epoch %d", s.Session.Epoch)
+		return refuse(NoSnapshot, "the permissions are unknown in epoch %d", s.Session.Epoch)
 	case s.Session.Startup.drifted(*p.Current):
 		return refuse(Drifted, "the session allows more than at its start")
 	case p.Current.allowsAny():
-		return refuse(Permitted, "the session may ask for approvals, use the network or write")
+		return refuse(Permitted, "the session may ask for approvals, use the network or write files")
 	}
 	return nil
 }
@@ -182,9 +182,9 @@ func (s *Snapshot) admitKind(e *Entry, b Begun) error {
 	c, a := s.Session.Capabilities, s.Session.Activity
 	switch {
 	case c.Epoch != s.Session.Epoch || !c.Minimum():
-		return refuse(Incapable, "the adapter is not proved to be able to deliver in epoch %d", s.Session.Epoch)
+		return refuse(Incapable, "the adapter has not shown in epoch %d that it can deliver", s.Session.Epoch)
 	case a.Epoch != s.Session.Epoch || a.Activity == UnknownActivity || a.Activity == "":
-		return refuse(Unproved, "whether the thread is idle was not read in epoch %d", s.Session.Epoch)
+		return refuse(Unproved, "it is unknown in epoch %d whether the thread is idle", s.Session.Epoch)
 	case b.Kind == TurnSteer:
 		return s.admitSteer(e, b.Expected)
 	case b.Kind != TurnStart || b.Expected != "":
@@ -200,21 +200,21 @@ func (s *Snapshot) admitSteer(e *Entry, expected string) error {
 	v := s.Session.View
 	switch {
 	case !s.Session.Capabilities.Steer.Gate:
-		return refuse(SteerOff, "no steer is allowed here")
+		return refuse(SteerOff, "sending into a running turn is not allowed here")
 	case !s.Session.Capabilities.TurnSteer():
-		return refuse(SteerUnproved, "the steer is not proved in epoch %d", s.Session.Epoch)
+		return refuse(SteerUnproved, "it is not proved in epoch %d that messages reach a running turn", s.Session.Epoch)
 	case !e.Batch.Profile.Safe() || e.Batch.NeedsArtifact():
 		return refuse(SteerBatch, "batch %s is not low-risk", e.Batch.ID)
 	case e.Batch.Bytes() > MaxSteerBytes:
-		return refuse(SteerSize, "batch %s is delivered as %d bytes, a steer takes %d", e.Batch.ID, e.Batch.Bytes(), MaxSteerBytes)
+		return refuse(SteerSize, "batch %s has %d bytes as a message, a running turn takes %d", e.Batch.ID, e.Batch.Bytes(), MaxSteerBytes)
 	case s.Session.Activity.Activity != ActiveThread || v == nil || !v.Whole():
-		return refuse(NoView, "no active turn is wholly known")
+		return refuse(NoView, "the active turn is not fully known")
 	case v.Epoch != s.Session.Epoch:
 		return refuse(OldView, "the active turn was seen in epoch %d", v.Epoch)
 	case v.Risk() != LowRisk:
 		return refuse(RiskyTurn, "the active turn is %s", v.Risk())
 	case !*v.Steerable:
-		return refuse(Unsteerable, "the active turn takes no steer")
+		return refuse(Unsteerable, "the active turn takes no messages")
 	case *v.ID != expected:
 		return refuse(OtherTurnID, "the active turn is %s", *v.ID)
 	}
@@ -229,9 +229,9 @@ func (s *Snapshot) admitTime(e *Entry, now time.Time) error {
 	case !s.LastAccepted.IsZero() && now.Before(s.LastAccepted.Add(s.Limits.interval())):
 		return refuse(TooSoon, "the last delivery was accepted at %v", s.LastAccepted)
 	case now.Before(e.NotBefore):
-		return refuse(TooSoon, "the agent was overloaded; the next attempt is due at %v", e.NotBefore)
+		return refuse(TooSoon, "the agent was overloaded; the next attempt is at %v", e.NotBefore)
 	case s.InFlight() != nil:
-		return refuse(InFlight, "an attempt is under way")
+		return refuse(InFlight, "an attempt is in progress")
 	}
 	return nil
 }

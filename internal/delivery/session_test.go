@@ -126,7 +126,7 @@ func TestTheAudit(t *testing.T) {
 		"refused": {func(h *history, b delivery.Begun) {
 			h.do(delivery.Refused{RequestID: b.RequestID, Class: delivery.Benign})
 		}, []delivery.Audit{delivery.AuditRejected}},
-		"refused for good": {func(h *history, b delivery.Begun) {
+		"refused permanently": {func(h *history, b delivery.Begun) {
 			h.do(delivery.Refused{RequestID: b.RequestID, Class: delivery.Permanent})
 		}, []delivery.Audit{delivery.AuditRejected, delivery.AuditManualized}},
 		"failed": {func(h *history, b delivery.Begun) {

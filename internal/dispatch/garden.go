@@ -41,7 +41,7 @@ func NewGardenID(now time.Time, tag [3]byte) GardenID {
 // leave the directory it is joined to.
 func (id GardenID) Validate() error {
 	if !gardenForm.MatchString(string(id)) {
-		return fmt.Errorf("%q is no garden id: want a stamp and six hex digits, as in 20260612T093000-0a1b2c", string(id))
+		return fmt.Errorf("invalid garden id %q: want a time and six hex digits, as in 20260612T093000-0a1b2c", string(id))
 	}
 	return nil
 }

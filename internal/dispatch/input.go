@@ -15,12 +15,12 @@ const MaxMessage = 16000
 // Input holds a caller's request to the decider. Decoding is exact: an unknown member, a malformed
 // garden id and an unknown word are errors of the caller, and no receipt is made.
 type Input struct {
-	Target GardenID `json:"target" jsonschema:"garden id of an existing citizen; a dispatch never starts a new session"`
-	Intent Intent   `json:"intent" jsonschema:"the outcome that the caller declares: fire-and-forget ends with the acknowledgement, owned-outcome owns the completion"`
+	Target GardenID `json:"target" jsonschema:"garden id of an existing session; a dispatch never starts a new session"`
+	Intent Intent   `json:"intent" jsonschema:"the outcome that you wait for: fire-and-forget ends with the acknowledgement, owned-outcome with the end of the turn"`
 	// Mode is empty when the caller leaves it open.
-	Mode Mode `json:"mode,omitempty" jsonschema:"how a busy target takes the message: steer interrupts its turn, follow_up waits for its end; means nothing to a mailbox and to a resume"`
+	Mode Mode `json:"mode,omitempty" jsonschema:"how a busy target takes the message: steer interrupts its turn, follow_up waits for its end; ignored for a mailbox and a resume"`
 	// WantsReply is etiquette. It routes nothing, and nothing waits for the reply.
-	WantsReply bool `json:"wantsReply,omitempty" jsonschema:"tells the target that a reply is welcome; etiquette only, nothing waits for one"`
+	WantsReply bool `json:"wantsReply,omitempty" jsonschema:"tells the target that a reply is welcome; nothing waits for one"`
 }
 
 // UnmarshalJSON decodes exactly.
@@ -36,11 +36,11 @@ func (in *Input) UnmarshalJSON(b []byte) error {
 
 // Request is an Input with the message, as tools spell it. Decoding is exact.
 type Request struct {
-	Target     GardenID `json:"target" jsonschema:"garden id of an existing citizen; a dispatch never starts a new session"`
-	Intent     Intent   `json:"intent" jsonschema:"the outcome that the caller declares: fire-and-forget ends with the acknowledgement, owned-outcome owns the completion"`
-	Message    string   `json:"message" jsonschema:"what the target is told, verbatim"`
-	Mode       Mode     `json:"mode,omitempty" jsonschema:"how a busy target takes the message: steer interrupts its turn, follow_up waits for its end; means nothing to a mailbox and to a resume"`
-	WantsReply bool     `json:"wants_reply,omitempty" jsonschema:"tells the target that a reply is welcome; etiquette only, nothing waits for one"`
+	Target     GardenID `json:"target" jsonschema:"garden id of an existing session; a dispatch never starts a new session"`
+	Intent     Intent   `json:"intent" jsonschema:"the outcome that you wait for: fire-and-forget ends with the acknowledgement, owned-outcome with the end of the turn"`
+	Message    string   `json:"message" jsonschema:"the message, verbatim"`
+	Mode       Mode     `json:"mode,omitempty" jsonschema:"how a busy target takes the message: steer interrupts its turn, follow_up waits for its end; ignored for a mailbox and a resume"`
+	WantsReply bool     `json:"wants_reply,omitempty" jsonschema:"tells the target that a reply is welcome; nothing waits for one"`
 }
 
 // Input returns the request without its message.
@@ -86,7 +86,7 @@ func validMessage(s string) error {
 	case n == 0:
 		return errors.New("message is empty")
 	case n > MaxMessage:
-		return fmt.Errorf("message has %d characters, at most %d can be sent", n, MaxMessage)
+		return fmt.Errorf("message has %d characters, at most %d are allowed", n, MaxMessage)
 	}
 	return nil
 }

@@ -38,31 +38,31 @@ var rules = map[Kind]rule{
 	Completed:    {by: []Transport{SpawnBg}, good: true},
 	Rejected: {
 		by: []Transport{ControlSocket, SpawnBg}, retrySafe: true,
-		hint: "the target refused the message and has none of it; do what its words ask for, then dispatch again",
+		hint: "the target refused the message; fix what its text names, then send it again",
 	},
 	StartFailed: {
 		by: []Transport{SpawnBg}, retrySafe: true,
-		hint: "the agent never got the message; repair what keeps it from starting, then dispatch again",
+		hint: "the agent never got the message; fix why it cannot start, then send it again",
 	},
 	TurnFailed: {
 		by:   []Transport{SpawnBg},
-		hint: "the agent got the message and may have done part of it; look at its session before dispatching more",
+		hint: "the agent got the message and may have done part of it; look at its session before you send more",
 	},
 	ChildExited: {
 		by:   []Transport{SpawnBg},
-		hint: "the agent got the message and ended before it was done; look at its session before dispatching more",
+		hint: "the agent got the message and ended before it was done; look at its session before you send more",
 	},
 	LockRetained: {
 		by:   []Transport{SpawnBg},
-		hint: "the agent may still run; the lock is freed when it has ended, and at the latest with the process of the diagnostic",
+		hint: "the agent may still run; its lock is released when it ends, at the latest when the process named in the diagnostic ends",
 	},
 	ExecutionFailed: {
 		by:   anyTransport,
-		hint: "the transport failed; look at the peers and at the target before dispatching again",
+		hint: "the transport failed; look at the peers and the target before you send it again",
 	},
 	Unknown: {
 		by:   anyTransport,
-		hint: "the message may have been delivered; ask the target, or look at its session, before dispatching it again",
+		hint: "the message may have been delivered; ask the target, or look at its session, before you send it again",
 	},
 }
 

@@ -110,14 +110,14 @@ func (o Outcome) Validate() error {
 	}{
 		{!known, "unknown kind"},
 		{!slices.Contains(r.by, o.Transport), "not by " + string(o.Transport)},
-		{r.good == (o.Error != ""), "an error belongs to what is no success"},
-		{o.DeliveredAs != "" && (!r.good || o.Transport != ControlSocket), "deliveredAs belongs to what a control socket took"},
-		{(o.Mail != "") != (r.good && o.Transport == MetaMailbox), "a mail belongs to what a mailbox took"},
-		{o.Answer != "" && o.Transport != SpawnBg, "an answer belongs to a resume"},
-		{o.RejectReason != "" && o.Kind != Rejected, "a reject reason belongs to rejected"},
-		{(o.ExitCode != nil || o.TimedOut) && o.Kind != ChildExited, "an exit belongs to child-exited"},
-		{(o.Retention != "") != retained || (o.Diagnostic != nil) != retained, "a reason and a diagnostic belong to lock-retained"},
-		{(o.Finalized != nil) != o.ReleaseFailed || o.ReleaseFailed && o.Kind != ExecutionFailed, "a final outcome belongs to a failed release"},
+		{r.good == (o.Error != ""), "a success cannot have an error"},
+		{o.DeliveredAs != "" && (!r.good || o.Transport != ControlSocket), "only a control socket sets deliveredAs"},
+		{(o.Mail != "") != (r.good && o.Transport == MetaMailbox), "only a mailbox has a mail"},
+		{o.Answer != "" && o.Transport != SpawnBg, "only a resume has an answer"},
+		{o.RejectReason != "" && o.Kind != Rejected, "only rejected has a reject reason"},
+		{(o.ExitCode != nil || o.TimedOut) && o.Kind != ChildExited, "only child-exited has an exit"},
+		{(o.Retention != "") != retained || (o.Diagnostic != nil) != retained, "only lock-retained has a reason and a diagnostic"},
+		{(o.Finalized != nil) != o.ReleaseFailed || o.ReleaseFailed && o.Kind != ExecutionFailed, "only a failed release has a final outcome"},
 	} {
 		if c.wrong {
 			return fmt.Errorf("outcome %q: %s", string(o.Kind), c.what)

@@ -220,7 +220,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("the second look: %q", h)
 	}
 	dirty := outcomes["sent, and the lock stays"].o
-	if h := (dispatch.Result{Outcome: &dirty}).Hint(); !strings.Contains(h, "do not dispatch it again") {
+	if h := (dispatch.Result{Outcome: &dirty}).Hint(); !strings.Contains(h, "do not send it again") {
 		t.Errorf("a dirty lock: %q", h)
 	}
 }

@@ -38,15 +38,15 @@ func (r Reason) BeforeProbe() bool {
 }
 
 var hintOf = map[Reason]string{
-	BadTarget:                    "no citizen has this garden id; list the peers and take one of theirs, a dispatch never starts a new session",
-	TargetLocked:                 "another dispatch to this target is under way; wait for it to end, or cancel its workflow, then dispatch again",
-	TargetAddressConflict:        "the record and the socket of this garden id do not name one receiver; an operator has to remove the wrong one",
-	IndeterminateNoSpawn:         "it cannot be told whether the target runs, so nothing was sent or started; look at the peers' diagnostics and dispatch again",
-	DormantFireForgetUnsupported: "the target does not run; dispatch with the intent owned-outcome to resume it, or send when it runs",
-	OwnedLiveNoAutosend:          "the target runs, so its outcome cannot be owned; close it, or dispatch with the intent fire-and-forget if it takes messages",
-	BackendLivenessUnsupported:   "the worker does not resume sessions of this backend (its RATCHET_RESUME can name claude-code and codex); fire-and-forget mails to those that read mail",
-	MailboxUndeliverable:         "no session reads this mailbox now, so nothing was put into it; one that reads mail has to be opened, and owned-outcome resumes one where the worker can",
-	UntrustedFailFast:            "the target's directory is not trusted; let the operator trust it in pi, or name its root in the worker's PI_ENTWURF_PREFIX_ROOTS",
+	BadTarget:                    "no session has this garden id; list the peers and use one of theirs: a dispatch never starts a new session",
+	TargetLocked:                 "another message to this target is in progress; wait until it ends, or cancel its workflow, then send it again",
+	TargetAddressConflict:        "the record and the socket of this garden id name different receivers; an operator must remove the wrong one",
+	IndeterminateNoSpawn:         "it is unknown whether the target runs, so nothing was sent or started; look at the diagnostics of the peers, then send it again",
+	DormantFireForgetUnsupported: "the target does not run; use the intent owned-outcome to resume it, or send the message when it runs",
+	OwnedLiveNoAutosend:          "the target runs, so its outcome cannot be awaited; close it, or use the intent fire-and-forget if it takes messages",
+	BackendLivenessUnsupported:   "the worker does not resume sessions of this backend (set its RATCHET_RESUME to claude-code, codex or both); fire-and-forget sends mail to sessions that read mail",
+	MailboxUndeliverable:         "no session reads this mailbox now, so nothing was put into it; open a session that reads mail, or use owned-outcome if the worker can resume it",
+	UntrustedFailFast:            "the target's directory is not trusted; an operator can trust it in pi, or name its root in the worker's PI_ENTWURF_PREFIX_ROOTS",
 }
 
 // Hint returns one line that says what the caller can do about the reject.

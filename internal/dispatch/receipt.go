@@ -25,7 +25,7 @@ func Reject(why Reason, observed Liveness) (Receipt, error) {
 	}
 	switch {
 	case why.BeforeProbe() && observed != "":
-		return Receipt{}, fmt.Errorf("reject %s: it is decided before a probe and has no liveness, got %q", why, string(observed))
+		return Receipt{}, fmt.Errorf("reject %s: it comes before a probe, so it has no liveness; got %q", why, string(observed))
 	case !why.BeforeProbe() && !slices.Contains(Livenesses, observed):
 		return Receipt{}, fmt.Errorf("reject %s: it needs the liveness that was observed, got %q", why, string(observed))
 	}
@@ -71,7 +71,7 @@ type (
 func (r Receipt) MarshalJSON() ([]byte, error) {
 	switch {
 	case r == Receipt{}:
-		return nil, errors.New("the zero receipt is none")
+		return nil, errors.New("the receipt is empty")
 	case r.OK():
 		return json.Marshal(success{true, r.verdict.action, r.verdict.transport, r.verdict.ownership, r.observed})
 	case r.observed == "":
@@ -124,5 +124,5 @@ func (s success) receipt() (Receipt, error) {
 			return want, nil
 		}
 	}
-	return Receipt{}, fmt.Errorf("no cell of the tables does %s by %s, %s, for a target that is %s", s.Action, s.Transport, s.Ownership, s.Observed)
+	return Receipt{}, fmt.Errorf("the rules do not allow %s by %s, %s, for a target that is %s", s.Action, s.Transport, s.Ownership, s.Observed)
 }

@@ -24,7 +24,7 @@ func (r Result) Hint() string {
 	case r.Outcome.RejectReason != "":
 		return r.Outcome.RejectReason.Hint()
 	case r.Outcome.ReleaseFailed:
-		return "it happened as finalizedOutcome says, so do not dispatch it again; the lock of the target has to be removed"
+		return "finalizedOutcome says what happened: do not send it again; an operator must remove the lock of the target"
 	}
 	return rules[r.Outcome.Kind].hint
 }

@@ -90,7 +90,7 @@ func (d dialer) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, erro
 	for i, addr := range addrs {
 		addrs[i] = addr.Unmap().WithZone("")
 		if why := inward(plainAddress(addr), own); why != "" {
-			return nil, &refusedError{target: t.String(), why: fmt.Sprintf("its name leads to %s, %s", addr, why)}
+			return nil, &refusedError{target: t.String(), why: fmt.Sprintf("its name resolves to %s, %s", addr, why)}
 		}
 	}
 	if len(addrs) == 0 {
@@ -130,7 +130,7 @@ func inward(addr netip.Addr, own []netip.Addr) string {
 	case addr.IsLinkLocalUnicast(), slices.Contains(metadata, addr):
 		return "which is link-local or a metadata service"
 	case addr.IsMulticast():
-		return "which is no host"
+		return "which is not a host"
 	case slices.Contains(own, addr):
 		return "which is this host"
 	}

@@ -110,7 +110,7 @@ func Open(c Config) (*Proxy, error) {
 	}
 	if err != nil {
 		p.end()
-		return nil, errors.Join(fmt.Errorf("listen for the box: %w", err), os.RemoveAll(dir))
+		return nil, errors.Join(fmt.Errorf("listen for the sandbox: %w", err), os.RemoveAll(dir))
 	}
 	p.listener = newListener(unix, p.limits.Connections)
 	p.serve()
@@ -180,7 +180,7 @@ func (p *Proxy) serve() {
 		},
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if s := c.(*session); state == http.StateClosed && s.unanswered.Load() {
-				p.book.refuse("", "not a whole request")
+				p.book.refuse("", "an incomplete request")
 			}
 		},
 	}

@@ -239,7 +239,7 @@ func TestNamesThatLeadInward(t *testing.T) {
 		"loopback of IPv6":                {"::1", "loopback"},
 		"loopback in IPv6":                {"::ffff:127.0.0.1", "loopback"},
 		"loopback by translation":         {"64:ff9b::7f00:1", "loopback"},
-		"no host":                         {"0.0.0.0", "loopback"},
+		"not a host":                      {"0.0.0.0", "loopback"},
 		"no host of IPv6":                 {"::", "loopback"},
 		"metadata":                        {"169.254.169.254", "metadata"},
 		"metadata of IPv6":                {"fd00:ec2::254", "metadata"},
@@ -247,7 +247,7 @@ func TestNamesThatLeadInward(t *testing.T) {
 		"link-local of IPv6":              {"fe80::1%lo", "link-local"},
 		"this host":                       {"192.0.2.7", "this host"},
 		"this host in IPv6":               {"::ffff:192.0.2.7", "this host"},
-		"multicast":                       {"224.0.0.251", "no host"},
+		"multicast":                       {"224.0.0.251", "not a host"},
 		"one of two":                      {"203.0.113.1 127.0.0.1", "loopback"},
 	} {
 		t.Run(name, func(t *testing.T) {

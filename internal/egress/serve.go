@@ -46,7 +46,7 @@ func (p *Proxy) refuse(w http.ResponseWriter, target, why string) {
 	http.Error(w, fmt.Sprintf("ratchet: %.200q: %s", target, why), http.StatusForbidden)
 }
 
-const notAllowed = "not among the hosts and ports that this box may reach"
+const notAllowed = "this sandbox may not reach it: allow its host and port"
 
 // connect serves a tunnel.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, s *session) {
@@ -179,9 +179,9 @@ func (p *Proxy) Begun() error {
 	defer p.mu.Unlock()
 	switch {
 	case p.problem != "":
-		return fmt.Errorf("the forwarder of the box: %s", p.problem)
+		return fmt.Errorf("the forwarder of the sandbox: %s", p.problem)
 	case p.status == nil:
-		return errors.New("the forwarder of the box did not come up")
+		return errors.New("the forwarder of the sandbox did not start")
 	}
 	return nil
 }

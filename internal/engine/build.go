@@ -29,11 +29,11 @@ func (b builder) program(ctx context.Context) (string, error) {
 		return path, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return "", fmt.Errorf("the engine has to be built once and the go command is not on PATH: install Go, "+
-			"point %s at a built %s, or set TEMPORAL_ADDRESS to use a server that runs", ProgramVariable, programName)
+		return "", fmt.Errorf("the engine must be built once, but the go command is not on PATH: install Go, "+
+			"set %s to the path of a built %s, or set TEMPORAL_ADDRESS to use a running server", ProgramVariable, programName)
 	}
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		return "", fmt.Errorf("the engine is built once into the user's cache, which cannot be written: %w; fix: set XDG_CACHE_HOME to a directory that can", err)
+		return "", fmt.Errorf("the engine is built once into your cache directory, which is not writable: %w; fix: set XDG_CACHE_HOME to a writable directory", err)
 	}
 	lock, err := b.lock(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (b builder) say(format string, args ...any) {
 
 // lock locks the directory of the program.
 func (b builder) lock(ctx context.Context) (*os.File, error) {
-	return lockFile(ctx, filepath.Join(b.dir, "lock"), sync.OnceFunc(func() { b.say("waiting for another process that builds the engine") }))
+	return lockFile(ctx, filepath.Join(b.dir, "lock"), sync.OnceFunc(func() { b.say("waiting for another process to build the engine") }))
 }
 
 func (b builder) build(ctx context.Context, path string, lock *os.File) error {
@@ -67,7 +67,7 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 	if err := b.checkRoom(ctx, total); err != nil {
 		return err
 	}
-	b.say("building the engine, Temporal's server and Web UI: once, for some minutes")
+	b.say("building the engine (Temporal's server and Web UI): only once, takes some minutes")
 	cmd := b.command(ctx, "build", "-v", "-ldflags=-s -w", "-o", tmp)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still holds the lock

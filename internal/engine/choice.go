@@ -31,7 +31,7 @@ func (c Choice) String() string {
 	if c.Program != "" {
 		text += ", " + c.Program
 	} else {
-		text += ", to be built by the first `starter up`"
+		text += ", built by the first `starter up`"
 	}
 	return text
 }
@@ -63,10 +63,10 @@ func describeProgram(ctx context.Context, path string) (Choice, error) {
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		return c, fmt.Errorf("%s does not say its version: %w", path, err)
+		return c, fmt.Errorf("%s does not print its version: %w", path, err)
 	}
 	if err := json.Unmarshal(out, &c); err != nil {
-		return c, fmt.Errorf("%s is not the engine's program: it wrote %.80q", path, out)
+		return c, fmt.Errorf("%s is not the engine's program: it printed %.80q", path, out)
 	}
 	c.Program, c.Name = path, programName
 	return c, nil

@@ -37,8 +37,8 @@ func TestDatabaseThatCannotBeUsed(t *testing.T) {
 		bytes func() []byte
 		say   string
 	}{
-		{"noise", func() []byte { return noise(1 << 20) }, "is damaged (it does not begin as an SQLite file does)"},
-		{"text", func() []byte { return []byte("not a database\n") }, "is damaged (it does not begin"},
+		{"noise", func() []byte { return noise(1 << 20) }, "is damaged (it is not an SQLite file)"},
+		{"text", func() []byte { return []byte("not a database\n") }, "is damaged (it is not an SQLite file"},
 		{"noise behind a good beginning", func() []byte { return append(bytes.Clone(sound[:100]), noise(1<<20)...) }, "is damaged ("},
 		{"a page overwritten", func() []byte {
 			b := bytes.Clone(sound)
@@ -47,7 +47,7 @@ func TestDatabaseThatCannotBeUsed(t *testing.T) {
 		}, "is damaged ("},
 		{"the second half cut off", func() []byte { return sound[:len(sound)/2/4096*4096] }, "is damaged ("},
 		{"another program's", func() []byte { return foreign(t) }, "lacks the tables of the engine"},
-		{"its log lost", func() []byte { return headOnly }, "engine.db-wal got lost"},
+		{"its log lost", func() []byte { return headOnly }, "engine.db-wal was lost"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			db := newDB(t)

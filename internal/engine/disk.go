@@ -21,5 +21,5 @@ func FullDisk(db string, err error) error {
 	if free := uint64(fs.Bavail) * uint64(fs.Bsize); free >= leastSpace {
 		return err
 	}
-	return fmt.Errorf("the disk that holds %s is full: make room: %w", dir, err)
+	return fmt.Errorf("the disk with %s is full: free disk space: %w", dir, err)
 }

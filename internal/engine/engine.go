@@ -135,7 +135,7 @@ func refuseLinks(db string) error {
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), filepath.Base(db)) && entry.Type()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a link, and the engine would write where it leads: remove it, or name the file itself with --db",
+			return fmt.Errorf("%s is a link, and the engine would write to its target: remove it, or name the file itself with --db",
 				filepath.Join(filepath.Dir(db), entry.Name()))
 		}
 	}
@@ -187,7 +187,7 @@ func (e *Engine) silent() error {
 	case <-e.child.done:
 		return e.ended()
 	default:
-		return fmt.Errorf("%s is not the engine's program: it wrote %.80q", e.child.cmd.Path, e.child.line())
+		return fmt.Errorf("%s is not the engine's program: it printed %.80q", e.child.cmd.Path, e.child.line())
 	}
 }
 
@@ -209,7 +209,7 @@ func (e *Engine) Err() error {
 }
 
 func (e *Engine) ended() error {
-	return fmt.Errorf("the engine ended by itself: %s; its log: %s", e.child.state(), e.log)
+	return fmt.Errorf("the engine ended unexpectedly: %s; its log: %s", e.child.state(), e.log)
 }
 
 // Stop ends the engine and returns when it has ended. When the context ends first, Stop kills the

@@ -184,7 +184,7 @@ func TestSecondEngineOnADatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	first := start(t, engine.Options{DB: newDB(t)})
 	_, err := engine.Start(t.Context(), engine.Options{DB: first.DB})
-	refused(t, err, "in use by another engine, process "+strconv.Itoa(first.PID))
+	refused(t, err, "another engine (process "+strconv.Itoa(first.PID))
 	if err := first.Err(); err != nil {
 		t.Errorf("the first engine suffered: %v", err)
 	}
@@ -246,8 +246,8 @@ func TestDatabaseOfAnotherWriterIsRefused(t *testing.T) {
 		version string // empty: no file
 		say     string // empty: accepted
 	}{
-		{"no version file", "", "was not made by this engine"},
-		{"newer server", `{"server": "1.99.0", ` + good + `, "complete": true}`, "written by Temporal server 1.99.0"},
+		{"no version file", "", "this engine did not make"},
+		{"newer server", `{"server": "1.99.0", ` + good + `, "complete": true}`, "Temporal server 1.99.0"},
 		{"other schema", `{"server": "1.32.1", "schema": "0.10", "visibility": "0.1", "complete": true}`, "schema 0.10"},
 		{"version file that is torn", `{"server": "1.`, "version"},
 		{"version that is none", `{"server": "latest", ` + good + `, "complete": true}`, "latest"},
@@ -311,7 +311,7 @@ func TestTheEngineOfAnotherReleaseIsRefused(t *testing.T) {
 	cmd := exec.Command(program, "--db", db)
 	cmd.Env = append(os.Environ(), "RATCHET_ENGINE_TOKEN=any", "RATCHET_ENGINE_RELEASE=1.2.0")
 	out, err := cmd.Output()
-	if err == nil || !strings.Contains(string(out), "is of version devel and the starter of 1.2.0: install both from one archive") {
+	if err == nil || !strings.Contains(string(out), "has version devel, but the starter has 1.2.0: install both from one archive") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, err := os.Stat(db); !errors.Is(err, os.ErrNotExist) {

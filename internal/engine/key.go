@@ -65,7 +65,7 @@ func ReadKey(runsDir string) (Key, error) {
 	}
 	f, err := file.Trust{Closed: 0o077}.OpenOwn(path)
 	if errors.Is(err, ErrNotOurs) {
-		return Key{}, fmt.Errorf("%w; if another user may know it, remove it: the next `starter up` makes another", err)
+		return Key{}, fmt.Errorf("%w; if another user may know it, remove it: the next `starter up` makes a new one", err)
 	}
 	if err != nil {
 		return Key{}, err
@@ -80,7 +80,7 @@ func ReadKey(runsDir string) (Key, error) {
 		err = errors.New("no certificate")
 	}
 	if err != nil {
-		return Key{}, fmt.Errorf("%s: %w: remove it, and the next `starter up` makes another", path, err)
+		return Key{}, fmt.Errorf("%s: %w: remove it; the next `starter up` makes a new one", path, err)
 	}
 	return k, nil
 }

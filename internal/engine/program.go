@@ -62,7 +62,7 @@ func locateProgram() (path string, _ builder, _ error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", builder{}, fmt.Errorf("find a place for the engine's program: %w; or point %s at a built one", err, ProgramVariable)
+		return "", builder{}, fmt.Errorf("find a place for the engine's program: %w; or set %s to the path of a built one", err, ProgramVariable)
 	}
 	b := builder{sources: sources, dir: filepath.Join(cache, "ratchet", "engine-"+key)}
 	if built := filepath.Join(b.dir, programName); executable(built) == nil {
@@ -111,8 +111,8 @@ func findSources() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("no engine program and no sources to build it from: put %s of the same release beside this program, "+
-		"point %s at a built one, or set TEMPORAL_ADDRESS to use a server that runs", programName, ProgramVariable)
+	return "", fmt.Errorf("neither the engine program nor its sources were found: put %s of the same release beside this program, "+
+		"set %s to the path of a built one, or set TEMPORAL_ADDRESS to use a running server", programName, ProgramVariable)
 }
 
 func sourcesAbove() string {

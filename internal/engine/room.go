@@ -57,7 +57,7 @@ func findRoom(needs []need, free func(dir string) (disk any, bytes uint64, err e
 		}
 		wanted[disk] += n.bytes
 		if wanted[disk] > room {
-			return fmt.Errorf("building the engine takes %s on the disk of %s and %s are free: make room, name another directory with %s, or point %s at a built %s",
+			return fmt.Errorf("building the engine needs %s on the disk of %s, but only %s are free: free disk space, name another directory with %s, or set %s to the path of a built %s",
 				megabytes(wanted[disk]), n.dir, megabytes(room), n.by, ProgramVariable, programName)
 		}
 	}

@@ -27,7 +27,7 @@ func TestRoomOfABuild(t *testing.T) {
 		say   string // empty: there is room
 	}{
 		{"room for all", []need{{"/cache", 300 << 20, "GOCACHE"}, {"/tmp", 100 << 20, "TMPDIR"}, {"/kept", 200 << 20, "XDG_CACHE_HOME"}}, ""},
-		{"one disk for two of them", []need{{"/cache", 300 << 20, "GOCACHE"}, {"/kept", 201 << 20, "XDG_CACHE_HOME"}}, "takes 501 MB on the disk of /kept and 500 MB are free"},
+		{"one disk for two of them", []need{{"/cache", 300 << 20, "GOCACHE"}, {"/kept", 201 << 20, "XDG_CACHE_HOME"}}, "needs 501 MB on the disk of /kept, but only 500 MB are free"},
 		{"another disk", []need{{"/cache", 300 << 20, "GOCACHE"}, {"/tmp", 101 << 20, "TMPDIR"}}, "name another directory with TMPDIR"},
 		{"nothing to write on a full disk", []need{{"/tmp", 100 << 20, "TMPDIR"}, {"/tmp", 0, "GOCACHE"}}, ""},
 		{"a disk that cannot be asked", []need{{"/none", 1 << 40, "GOCACHE"}}, ""},
@@ -57,7 +57,7 @@ func TestABuildWithoutRoomDoesNotBegin(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(disk, 0) })
 	b.dir = filepath.Join(disk, "cache", "ratchet")
 	_, err := b.program(t.Context())
-	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "make room") || !strings.Contains(err.Error(), b.dir) {
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "free disk space") || !strings.Contains(err.Error(), b.dir) {
 		t.Errorf("error is %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(b.dir, programName+".new")); !errors.Is(err, os.ErrNotExist) {

@@ -172,7 +172,7 @@ func (c *Client) ask(ctx context.Context, method, path, known string, in, out an
 		return resp.Header.Get("ETag"), nil
 	}
 	if err := json.Unmarshal(b, out); err != nil { // a proxy's page, or an answer that was cut off
-		return "", &Error{Err: fmt.Errorf("its answer is not the API's: %w", err)}
+		return "", &Error{Err: fmt.Errorf("unexpected answer: %w", err)}
 	}
 	return resp.Header.Get("ETag"), nil
 }

@@ -46,10 +46,10 @@ func TestParseIssue(t *testing.T) {
 		"https://github.com/acme/shop/issues/7":  "",
 		"https://github.com/acme/shop/pull/7":    "is a pull request",
 		"https://git.example/acme/shop/pulls/7":  "is a pull request",
-		"https://github.com/acme/shop":           "no URL of an issue",
-		"acme/shop#7":                            "no URL of an issue",
-		"https://github.com/acme/shop/issues/0":  "no number",
-		"https://github.com/acme/shop/issues/x7": "no number",
+		"https://github.com/acme/shop":           "invalid URL of an issue",
+		"acme/shop#7":                            "invalid URL of an issue",
+		"https://github.com/acme/shop/issues/0":  "invalid issue number",
+		"https://github.com/acme/shop/issues/x7": "invalid issue number",
 	} {
 		repo, n, err := forge.ParseIssue(text)
 		switch {

@@ -42,7 +42,7 @@ func (s Server) Check() error {
 	case err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
 		return fmt.Errorf("invalid URL of a server %q: want https://HOST", s.URL)
 	case u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())):
-		return fmt.Errorf("%s is not encrypted: want https (http is for loopback alone)", s.URL)
+		return fmt.Errorf("%s is not encrypted: want https (http only for loopback)", s.URL)
 	}
 	if err := CheckToken(s.Token); err != nil {
 		return fmt.Errorf("%s: %w", s.URL, err)
@@ -85,7 +85,7 @@ func (r Repo) String() string { return r.Host + "/" + r.Owner + "/" + r.Name }
 var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
 
 // ErrNoServer is returned for a remote that is a directory or has another form than OWNER/NAME on a server.
-var ErrNoServer = errors.New("it is no repository OWNER/NAME on a server")
+var ErrNoServer = errors.New("it does not name a repository OWNER/NAME on a server")
 
 // ParseRemote reads the URL of a git remote: https://HOST/OWNER/NAME.git, ssh://git@HOST/OWNER/NAME or
 // git@HOST:OWNER/NAME. User and password are dropped. The port of an SSH server says nothing of the web server's.
@@ -122,18 +122,18 @@ func cutLast(text, sep string) (before, after string, found bool) {
 func ParseIssue(text string) (Repo, int, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return Repo{}, 0, fmt.Errorf("%q is no URL of an issue: want https://HOST/OWNER/NAME/issues/NUMBER", text)
+		return Repo{}, 0, fmt.Errorf("invalid URL of an issue %q: want https://HOST/OWNER/NAME/issues/NUMBER", text)
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	if len(parts) == 4 && (parts[2] == "pull" || parts[2] == "pulls") {
 		return Repo{}, 0, fmt.Errorf("%s is a pull request: name the issue", text)
 	}
 	if len(parts) != 4 || parts[2] != "issues" || !segment.MatchString(parts[0]) || !segment.MatchString(parts[1]) {
-		return Repo{}, 0, fmt.Errorf("%q is no URL of an issue: want https://HOST/OWNER/NAME/issues/NUMBER", text)
+		return Repo{}, 0, fmt.Errorf("invalid URL of an issue %q: want https://HOST/OWNER/NAME/issues/NUMBER", text)
 	}
 	n, err := strconv.Atoi(parts[3])
 	if err != nil || n < 1 {
-		return Repo{}, 0, fmt.Errorf("%q is no number of an issue", parts[3])
+		return Repo{}, 0, fmt.Errorf("invalid issue number %q", parts[3])
 	}
 	return Repo{Host: strings.ToLower(u.Host), Owner: parts[0], Name: parts[1]}, n, nil
 }

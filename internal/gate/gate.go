@@ -75,11 +75,11 @@ func FindRisks(f Facts) []string {
 	add(f.Failed == "" && len(f.Files) == 0, "the patch could not be inspected: no changed file was found")
 	add(len(deleted) > 0, "deletes %s: %s", display.Count(len(deleted), "file", "files"), listNames(deleted))
 	add(len(touched) > 0, "touches security-related paths: %s", listNames(touched))
-	add(len(guarded) > 0, "touches what decides the result: %s", listNames(guarded))
-	add(len(f.Files) >= ManyFiles, "changes %d files, %d or more are many", len(f.Files), ManyFiles)
-	add(lines >= ManyLines, "changes %d lines, %d or more are many", lines, ManyLines)
+	add(len(guarded) > 0, "touches files that decide the result: %s", listNames(guarded))
+	add(len(f.Files) >= ManyFiles, "changes many files: %d (many: %d or more)", len(f.Files), ManyFiles)
+	add(lines >= ManyLines, "changes many lines: %d (many: %d or more)", lines, ManyLines)
 	risks = append(risks, f.Sensitive[:min(len(f.Sensitive), maxOthers)]...)
-	add(len(f.Sensitive) > maxOthers, "and %d more reasons of the patch engine", len(f.Sensitive)-maxOthers)
+	add(len(f.Sensitive) > maxOthers, "and %d more reasons", len(f.Sensitive)-maxOthers)
 	return risks
 }
 

@@ -23,13 +23,13 @@ func TestRisks(t *testing.T) {
 		{"the inspection failed half-way", gate.Facts{Files: []gate.File{one}, Failed: "timed out"}, []string{"the patch could not be inspected: timed out"}},
 		{"a deleted file", gate.Facts{Files: []gate.File{one, {Path: "old.go", Deleted: true}}}, []string{`deletes 1 file: "old.go"`}},
 		{"19 files", gate.Facts{Files: files(19, 1)}, nil},
-		{"20 files", gate.Facts{Files: files(20, 1)}, []string{"changes 20 files, 20 or more are many"}},
-		{"20 renames", gate.Facts{Files: renames(20)}, []string{"changes 20 files, 20 or more are many"}},
+		{"20 files", gate.Facts{Files: files(20, 1)}, []string{"changes many files: 20 (many: 20 or more)"}},
+		{"20 renames", gate.Facts{Files: renames(20)}, []string{"changes many files: 20 (many: 20 or more)"}},
 		{"19 renames are 19 files", gate.Facts{Files: renames(19)}, nil},
 		{"499 lines", gate.Facts{Files: []gate.File{{Path: "a", Added: 250, Removed: 249}}}, nil},
-		{"500 lines", gate.Facts{Files: []gate.File{{Path: "a", Added: 250, Removed: 250}}}, []string{"changes 500 lines, 500 or more are many"}},
-		{"500 lines of a new file", gate.Facts{Files: []gate.File{{Path: "a", Added: 500}}}, []string{"changes 500 lines, 500 or more are many"}},
-		{"500 lines in two files", gate.Facts{Files: files(2, 250)}, []string{"changes 500 lines, 500 or more are many"}},
+		{"500 lines", gate.Facts{Files: []gate.File{{Path: "a", Added: 250, Removed: 250}}}, []string{"changes many lines: 500 (many: 500 or more)"}},
+		{"500 lines of a new file", gate.Facts{Files: []gate.File{{Path: "a", Added: 500}}}, []string{"changes many lines: 500 (many: 500 or more)"}},
+		{"500 lines in two files", gate.Facts{Files: files(2, 250)}, []string{"changes many lines: 500 (many: 500 or more)"}},
 		{
 			"a rename out of a security path",
 			gate.Facts{Files: []gate.File{{Path: "web/login.go", OldPath: "auth/login.go"}}},
@@ -48,7 +48,7 @@ func TestRisks(t *testing.T) {
 		{
 			"every rule of the contract's example",
 			gate.Facts{Files: []gate.File{{Path: "legacy.ts", Deleted: true, Added: 10, Removed: 2}, {Path: "auth/service.ts", Added: 400, Removed: 300}}},
-			[]string{`deletes 1 file: "legacy.ts"`, `touches security-related paths: "auth/service.ts" (auth)`, "changes 712 lines, 500 or more are many"},
+			[]string{`deletes 1 file: "legacy.ts"`, `touches security-related paths: "auth/service.ts" (auth)`, "changes many lines: 712 (many: 500 or more)"},
 		},
 		{
 			"a name that could deceive",
@@ -121,7 +121,7 @@ func TestWhatDecidesTheResultIsGuarded(t *testing.T) {
 		file gate.File
 		want string // empty: no risk
 	}{
-		{"the file itself", gate.File{Path: "tests/run.py"}, `touches what decides the result: "tests/run.py" (check "python tests/run.py")`},
+		{"the file itself", gate.File{Path: "tests/run.py"}, `touches files that decide the result: "tests/run.py" (check "python tests/run.py")`},
 		{"in another letter case", gate.File{Path: "Tests/Run.py"}, `"Tests/Run.py" (check`},
 		{"renamed away", gate.File{Path: "x.py", OldPath: "tests/run.py"}, `"tests/run.py" (check`},
 		{"renamed onto", gate.File{Path: "tests/run.py", OldPath: "x.py"}, `"tests/run.py" (check`},

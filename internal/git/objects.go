@@ -44,7 +44,7 @@ func (o *Objects) Read(ctx context.Context, id ID, limit int64) (Object, error) 
 	}
 	object, err := o.ask(ctx, id, limit)
 	if err == nil && object.Size <= limit && Identify(id, object.Kind, object.Content) != id {
-		err = fmt.Errorf("%w: its content has another id", ErrObject)
+		err = fmt.Errorf("%w: its content does not match the id", ErrObject)
 	}
 	if err != nil {
 		return Object{}, fmt.Errorf("object %s: %w", id, err)

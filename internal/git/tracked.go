@@ -39,7 +39,7 @@ func firstTracked(ctx context.Context, dir string, args ...string) (string, erro
 	case errors.Is(err, ErrNotRepository), failed != nil && strings.Contains(failed.Stderr, "must be run in a work tree"):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("does git track anything in %s: %w", dir, err)
+		return "", fmt.Errorf("look for tracked files in %s: %w", dir, err)
 	}
 	return "", nil
 }

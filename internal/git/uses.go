@@ -51,13 +51,13 @@ func (e *InUseError) Error() string {
 func (e *InUseError) Advice() string {
 	switch {
 	case e.Gone:
-		return fmt.Sprintf("that directory does not exist; if you have removed it, run `git worktree prune` in %s", e.Repo)
+		return fmt.Sprintf("that directory does not exist; if you removed it, run `git worktree prune` in %s", e.Repo)
 	case e.Task == Rebased:
 		return "finish that rebase, or end it with `git rebase --abort`"
 	case e.Task == Bisected:
-		return "end that with `git bisect reset`"
+		return "end the bisection with `git bisect reset`"
 	case e.Task == Unread:
-		return fmt.Sprintf("%s cannot be read: mend it, or remove that work tree and run `git worktree prune` in %s", e.File, e.Repo)
+		return fmt.Sprintf("cannot read %s: repair it, or remove that work tree and run `git worktree prune` in %s", e.File, e.Repo)
 	}
 	return "switch that work tree to another branch"
 }
@@ -151,7 +151,7 @@ func isMissing(err error) bool {
 // maxUseFile bounds a file that tells of uses.
 const maxUseFile = 1 << 20
 
-var errUnusual = errors.New("not a file as git writes it")
+var errUnusual = errors.New("not in git's format")
 
 // readPlain reads a regular file of a git directory. It follows no link at its end, and waits for no pipe.
 func readPlain(root *os.Root, name string) (string, error) {

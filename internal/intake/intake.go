@@ -19,7 +19,7 @@ import (
 // maxWaiting bounds the messages that wait for their turn.
 const maxWaiting = 32
 
-var errFull = errors.New("too many messages wait for their turn already")
+var errFull = errors.New("too many messages are waiting already")
 
 // Intake is a controlsocket.Session around an agent's session. New returns one.
 type Intake struct {

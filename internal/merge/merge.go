@@ -24,10 +24,10 @@ import (
 
 // The reasons why nothing is merged. Each is wrapped in one line that says what to do.
 var (
-	ErrMoved    = errors.New("the branch has moved on meanwhile: nothing was changed, merge again")
-	ErrSwitched = errors.New("a work tree was switched to another branch meanwhile: nothing was changed, merge again")
+	ErrMoved    = errors.New("the branch has changed meanwhile: nothing was merged, try again")
+	ErrSwitched = errors.New("a work tree was switched to another branch meanwhile: nothing was merged, try again")
 	ErrDetached = errors.New("no branch is checked out: name one with --into BRANCH")
-	ErrTarget   = errors.New("no such branch: --into wants one that `git branch` lists")
+	ErrTarget   = errors.New("no such branch: `git branch` lists the branches for --into")
 )
 
 // ConflictError reports files that the run and the branch have both changed. Nothing was changed.
@@ -197,7 +197,7 @@ func (p *Plan) tryTree(ctx context.Context) error {
 	u := p.at.user()
 	_, _ = u.Run(ctx, "update-index", "-q", "--refresh") // read-tree takes a file with another time for changed
 	if _, err := u.Run(ctx, "read-tree", "-m", "-u", "--dry-run", "--no-recurse-submodules", string(p.Old), string(p.New)); err != nil {
-		return fmt.Errorf("the work tree %s: %w: commit, stash or move what is in the way, then merge again", p.at.root, err)
+		return fmt.Errorf("the work tree %s: %w: commit, stash or move the files in the way, then merge again", p.at.root, err)
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 			r.git("worktree", "add", "-q", "-b", "release", r.beside("release"))
 			in.Into = "release"
 		}, nil, "release is checked out at "},
-		{"commits that are no chain", func(r repo, in *merge.Input) { in.Base = r.commit("aside") }, nil, "no chain"},
+		{"commits that are not a linear chain", func(r repo, in *merge.Input) { in.Base = r.commit("aside") }, nil, "not a linear chain"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

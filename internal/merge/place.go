@@ -47,7 +47,7 @@ func locate(dir string, gitIn func(args ...string) (string, error)) (place, erro
 	}
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	if len(lines) != 4 {
-		return place{}, fmt.Errorf("repository %s: is a line feed in its path?", dir)
+		return place{}, fmt.Errorf("repository %s: its path seems to contain a line feed", dir)
 	}
 	at := place{repo: git.Repo{Dir: lines[1], GitDir: lines[1]}, common: lines[1], gitDir: lines[0], hooks: lines[2]}
 	switch {
@@ -70,7 +70,7 @@ func (at place) lock(ctx context.Context) (unlock func(), err error) {
 	defer cancel()
 	lock, err := git.Lock(waiting, filepath.Join(at.common, draftName+".lock"))
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		err = errors.New("another merge into this repository is under way: wait for its end, then merge again")
+		err = errors.New("another merge into this repository is in progress: wait until it ends, then merge again")
 	}
 	return func() { _, _ = git.RemoveLock(lock), lock.Close() }, err
 }
@@ -139,7 +139,7 @@ func RemoveBranch(ctx context.Context, repository, branch string, head run.Commi
 		return err
 	}
 	if tip := strings.TrimSpace(string(now)); tip != string(head) {
-		return fmt.Errorf("branch %s is at %.12s by now, not at %.12s", branch, tip, head)
+		return fmt.Errorf("branch %s is now at %.12s, not at %.12s", branch, tip, head)
 	}
 	if err := at.repo.CheckUnused(ctx, ref); err != nil {
 		return err

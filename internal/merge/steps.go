@@ -37,7 +37,7 @@ func (p *Plan) readSteps(ctx context.Context) ([]step, error) {
 		f := strings.SplitN(item, "\n", 5)
 		id, parents, _ := strings.Cut(f[0], " ")
 		if len(f) != 5 || run.Commit(parents) != parent || len(steps) == maxCommits {
-			return nil, fmt.Errorf("the commits from %.12s to %.12s are no chain of at most %d: merge them by git", in.Base, in.Head, maxCommits)
+			return nil, fmt.Errorf("the commits from %.12s to %.12s are not a linear chain of at most %d: merge them with git", in.Base, in.Head, maxCommits)
 		}
 		s := step{commit: run.Commit(id), parent: parent, of: run.Commit(id), author: f[1], email: f[2], date: f[3]}
 		s.text, s.own = splitMessage(f[4])

@@ -69,12 +69,12 @@ func (n Notice) Body(link string) ([]byte, error) {
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
-		return errors.New("it is no URL")
+		return errors.New("it is not a URL")
 	}
 	addr, _ := netip.ParseAddr(u.Hostname())
 	switch {
 	case u.User != nil:
-		return errors.New("it has a password in it: the body is signed instead")
+		return errors.New("remove the password: the body is signed instead")
 	case u.Scheme == "https", u.Scheme == "http" && addr.IsLoopback():
 		return nil
 	}

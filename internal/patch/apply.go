@@ -55,7 +55,7 @@ func (p *planner) addFile(c FileChange) *Refusal {
 		after = c.After.Content
 	}
 	if n := max(len(before), len(after)); n > p.limits.File {
-		return tooBig(c.Path, "the file has %d bytes; at most %d are taken", n, p.limits.File)
+		return tooBig(c.Path, "the file has %d bytes; at most %d are allowed", n, p.limits.File)
 	}
 	if p.changedBytes += len(before) + len(after); p.changedBytes > p.limits.Total {
 		return tooBig(c.Path, "the files of the diff have more than %d bytes", p.limits.Total)
@@ -80,7 +80,7 @@ func (p *planner) createFile(s *step) *Refusal {
 		return r
 	}
 	if areNumbered(lines) {
-		return &Refusal{Kind: NotADiff, Path: s.new, Message: "its lines begin with line numbers, as a file viewer shows them: leave the numbers out"}
+		return &Refusal{Kind: NotADiff, Path: s.new, Message: "its lines begin with line numbers, as in a file viewer: leave the numbers out"}
 	}
 	size := 0
 	for _, l := range lines {
@@ -108,7 +108,7 @@ func (p *planner) deleteFile(s *step) *Refusal {
 	if at < 0 {
 		return p.addFile(FileChange{Path: s.old, Kind: Deleted, Before: &before})
 	}
-	return &Refusal{Kind: DeletedLineDiffers, Path: s.old, Message: "to delete a file, every line of it has to be shown as deleted; the first difference:\n" + showAround(f, at) + showWanted(lines, at)}
+	return &Refusal{Kind: DeletedLineDiffers, Path: s.old, Message: "to delete a file, show every line of it as deleted; the first difference:\n" + showAround(f, at) + showWanted(lines, at)}
 }
 
 // wholeFileLines returns the lines of hunks in which every line has the operation op, or is an empty line
@@ -124,13 +124,13 @@ func (p *planner) wholeFileLines(s *step, path string, op udiff.Op) ([]udiff.Lin
 			case r.Note != udiff.NoteTail || findOtherLine(r.Lines, op) != nil:
 			case odd == nil && r.Rival:
 				return nil, &Refusal{Kind: Ambiguous, Path: path, Hunk: i + 1,
-					Message: "lines follow the hunk after an empty line, and it is not clear whether they belong to it; correct the counts of its header"}
+					Message: "lines follow the hunk after an empty line, and it is unclear whether they belong to it; correct the counts in its header"}
 			case odd != nil:
 				chosen, odd = r, nil
 			}
 		}
 		if odd != nil {
-			return nil, &Refusal{Kind: NotADiff, Path: path, Hunk: i + 1, Message: fmt.Sprintf("the file is made or deleted as a whole, but this line says otherwise: %s", clipLine(quoteLine(*odd)))}
+			return nil, &Refusal{Kind: NotADiff, Path: path, Hunk: i + 1, Message: fmt.Sprintf("the file is created or deleted as a whole, but this line contradicts that: %s", clipLine(quoteLine(*odd)))}
 		}
 		if chosen.Note != "" {
 			if r := refuseChangeIn(chosen.Prose, path, i+1); r != nil {
@@ -152,7 +152,7 @@ func (p *planner) wholeFileLines(s *step, path string, op udiff.Op) ([]udiff.Lin
 func refuseChangeIn(prose []udiff.Line, path string, hunk int) *Refusal {
 	for _, l := range prose {
 		if l.Bare && udiff.IsChange(l.Text) {
-			return &Refusal{Kind: NotADiff, Path: path, Hunk: hunk, Message: "a line behind the hunk tells of a change that is no hunk, so the diff is not whole: " + clipLine(string(l.Text))}
+			return &Refusal{Kind: NotADiff, Path: path, Hunk: hunk, Message: "a line after the hunk describes a change without a hunk, so the diff is incomplete: " + clipLine(string(l.Text))}
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (p *planner) editFile(s *step, before []byte) ([]byte, *Refusal) {
 		return nil, &Refusal{Kind: Policy, Path: s.old, Message: "the file is binary; only text can be patched"}
 	}
 	if len(before) > p.limits.File {
-		return nil, tooBig(s.old, "the file has %d bytes; at most %d are taken", len(before), p.limits.File)
+		return nil, tooBig(s.old, "the file has %d bytes; at most %d are allowed", len(before), p.limits.File)
 	}
 	trusted := len(s.section.OldID) == 40 && s.section.OldID == blobID(before)
 	text := withoutMark(before, s.hunks)

@@ -60,7 +60,7 @@ func (e *editor) reportShared(matches []place.Match) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(matches[a].At, matches[b].At) })
 	for k := 1; k < len(order); k++ {
 		if before, i := order[k-1], order[k]; matches[i].At < matches[before].End() {
-			e.addRepair(e.path, i+1, RepairMerged, fmt.Sprintf("shows lines of hunk %d again", before+1))
+			e.addRepair(e.path, i+1, RepairMerged, fmt.Sprintf("repeats lines of hunk %d", before+1))
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (e *editor) addSpans(i int, m place.Match, h place.Hunk) *Refusal {
 		var ok bool
 		if indent, ok = findReindent(m.Lines, e.file.Lines[m.At:m.End()]); !ok {
 			return &Refusal{Kind: DeletedLineDiffers, Path: e.path, Hunk: i + 1,
-				Message: "the deleted lines are indented otherwise than in the file, and not in one way; the file has:\n" + showAround(e.file, m.At)}
+				Message: "the indentation of the deleted lines differs from the file, and not consistently; the file has:\n" + showAround(e.file, m.At)}
 		}
 		if e.indent += len(indent.add); e.indent > e.limits.File {
 			return e.refuseSize()
@@ -138,8 +138,8 @@ func (e *editor) reportRepairs(i int, m place.Match, h place.Hunk) {
 	case place.Punctuation:
 		e.addRepair(e.path, n, RepairPunctuation, "")
 	case place.Altered:
-		e.addRepair(e.path, n, RepairAltered, "a context line is not as in the file")
-		e.change.Sensitive = append(e.change.Sensitive, Reason{Path: e.path, Reason: fmt.Sprintf("a context line of hunk %d is not as in the file", n)})
+		e.addRepair(e.path, n, RepairAltered, "a context line differs from the file")
+		e.change.Sensitive = append(e.change.Sensitive, Reason{Path: e.path, Reason: fmt.Sprintf("a context line of hunk %d differs from the file", n)})
 	}
 }
 

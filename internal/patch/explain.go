@@ -22,29 +22,29 @@ func explainMiss(s *step, f *place.File, hunks []place.Hunk, m *place.Miss) *Ref
 		}
 		r.Message = fmt.Sprintf("it fits in several places, at lines %s; show more context lines or the right line number", listNumbers(r.Candidates))
 		if len(r.Candidates) < 2 {
-			r.Message = "its place is not certain; show more context lines, and correct the numbers of its header"
+			r.Message = "its place is uncertain; show more context lines, and correct the numbers in its header"
 		}
 	case place.Unanchored:
 		r.Kind = Ambiguous
-		r.Message = "it adds lines but shows no line of the file, so its place cannot be told; show the lines before and after"
+		r.Message = "it adds lines but shows no line of the file, so its place is unknown; show the lines before and after"
 	case place.Already:
 		r.Kind = AlreadyApplied
-		r.Message = "what it makes is in the file already"
+		r.Message = "the file already contains its result"
 	case place.Exhausted:
 		r.Kind = TooBig
 		r.Message = "the file repeats itself too much to find the place; show more context lines"
 	case place.DeletedDiffers, place.NotFound:
 		if areNumbered(hunks[m.Hunk].Readings[0].Lines) {
-			r.Kind, r.Message = ContextNotFound, "its lines begin with line numbers, as a file viewer shows them: leave the numbers out"
+			r.Kind, r.Message = ContextNotFound, "its lines begin with line numbers, as in a file viewer: leave the numbers out"
 			return r
 		}
 		if m.Reason == place.NotFound {
 			r.Kind = ContextNotFound
-			r.Message = "no place in the file agrees with it\n" + showDifference(f, m)
+			r.Message = "no place in the file matches it\n" + showDifference(f, m)
 			return r
 		}
 		r.Kind = DeletedLineDiffers
-		r.Message = "a line that it deletes reads otherwise in the file\n" + showDifference(f, m)
+		r.Message = "a line that it deletes is different in the file\n" + showDifference(f, m)
 	}
 	return r
 }
@@ -74,7 +74,7 @@ func listNumbers(numbers []int) string {
 func showDifference(f *place.File, m *place.Miss) string {
 	switch {
 	case m.Want == nil:
-		return "none of its lines that would tell the place is in the file; look at the file again"
+		return "its distinctive lines are not in the file; look at the file again"
 	case m.Want.NoEOL && m.At < len(f.Lines)-1:
 		return fmt.Sprintf("the diff says that this is the last line, but line %d of the file is not:\n%s", m.At+1, showAround(f, m.At))
 	}

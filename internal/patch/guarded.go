@@ -17,15 +17,15 @@ type guardRow struct{ what, patterns string }
 // load programs from it. Everything below a directory of an agent belongs to the agent, whatever its name. A pattern
 // has one part and does not begin with a star: see FollowedByAgents.
 var agentNames = []guardRow{
-	{"Claude Code runs what it names, or follows it", `.claude/ .claude.json .claude-plugin/ claude.md claude.local.md`},
-	{"Codex runs what it names, or follows it", `.codex/ codex.md`},
+	{"Claude Code runs programs from it, or follows it", `.claude/ .claude.json .claude-plugin/ claude.md claude.local.md`},
+	{"Codex runs programs from it, or follows it", `.codex/ codex.md`},
 	{"loaded as a program by Gemini CLI, or followed by it", `.gemini/ gemini.md`},
 	{"loaded as a program by opencode", `opencode.json opencode.jsonc .opencode/`},
 	{"loaded as a program by pi", `.pi/`},
-	{"OpenClaw runs what it names", `openclaw.json .openclaw/ soul.md heartbeat.md`},
-	{"Aider runs what it names", `.aider*`},
-	{"Cursor runs what it names, or follows it", `.cursor/ .cursorrules`},
-	{"Windsurf runs what it names, or follows it", `.windsurf/ .windsurfrules`},
+	{"OpenClaw runs programs from it", `openclaw.json .openclaw/ soul.md heartbeat.md`},
+	{"Aider runs programs from it", `.aider*`},
+	{"Cursor runs programs from it, or follows it", `.cursor/ .cursorrules`},
+	{"Windsurf runs programs from it, or follows it", `.windsurf/ .windsurfrules`},
 	{"configures an agent, which may run programs from it", `
 		.cline/ .roo/ .roomodes .kilocode/ .kilo/ .kilocodemodes .continue/ .continuerc.json .amp/ .goose/ .junie/ .kiro/ .augment/ .trae/ .qwen/ crush.json .crush.json .crush/ .factory/
 		.openhands/ .amazonq/ .devin/ .tabnine/ .cody/ .sourcegraph/ .plandex/ .serena/ .grok/ .iflow/ .codebuddy/ firebender.json .firebender/ .hermes/ .letta/ .mux/ .specify/ .taskmaster/ .copilot/`},
@@ -119,7 +119,7 @@ var guardedNames = []guardRow{
 		.htpasswd .dockercfg .pgpass .my.cnf .vault-token terraform.tfstate .aws/ .ssh/ .gnupg/ .kube/ .docker/ .azure/ .gcloud/ secrets/
 		*.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.ovpn *.tfvars *.tfstate`},
 
-	{"the record of runs may lie there", `.runs/`},
+	{"it may contain the records of runs", `.runs/`},
 }
 
 // guard is one pattern of guardedNames.

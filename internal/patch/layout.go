@@ -20,7 +20,7 @@ func (p *planner) checkLayout(steps []*step) *Refusal {
 	for _, s := range steps {
 		for _, name := range s.touchedNames() {
 			if used[name] {
-				return &Refusal{Kind: Overlap, Path: name, Message: "two sections of the diff use this name, one of them to rename, copy, make or delete the file"}
+				return &Refusal{Kind: Overlap, Path: name, Message: "two sections of the diff use this name, one of them to rename, copy, create or delete the file"}
 			}
 			used[name] = true
 		}
@@ -76,7 +76,7 @@ func (l *layoutCheck) checkPresent(name string) *Refusal {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return &Refusal{Kind: NoSuchFile, Path: name, Message: "there is no such file in the repository; a new file needs /dev/null as its old name" + l.similarName(name)}
+		return &Refusal{Kind: NoSuchFile, Path: name, Message: "the repository has no such file; a new file needs /dev/null as its old name" + l.similarName(name)}
 	case errors.Is(err, ErrTooLarge):
 		return tooBig(name, "the file is too large to be patched")
 	case e != nil:
@@ -98,7 +98,7 @@ func refuseEntry(name string, e *EntryError) *Refusal {
 func (l *layoutCheck) similarName(name string) string {
 	for _, other := range l.namesIn(path.Dir(name)) {
 		if foldCase(other) == foldCase(path.Base(name)) {
-			return fmt.Sprintf(" (%s is there)", display.Line(path.Join(path.Dir(name), other)))
+			return fmt.Sprintf(" (%s exists)", display.Line(path.Join(path.Dir(name), other)))
 		}
 	}
 	return ""
@@ -110,11 +110,11 @@ func (l *layoutCheck) checkFree(name string) *Refusal {
 	_, err := l.lookupFile(name)
 	switch e, _ := errors.AsType[*EntryError](err); {
 	case err == nil || errors.Is(err, ErrTooLarge):
-		return &Refusal{Kind: Exists, Path: name, Message: "the file to be made is there already; to change it, take it as the old name and show its lines"}
+		return &Refusal{Kind: Exists, Path: name, Message: "the new file already exists; to change it, use it as the old name and show its lines"}
 	case e != nil && (l.gone[e.Path] || e.Path == name && l.isVacated(name)):
 		// a file gives way to a directory, or a directory to a file
 	case e != nil && e.Path == name:
-		return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("a %s of this name is there already", e.Entry)}
+		return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("a %s of this name already exists", e.Entry)}
 	case e != nil:
 		return refuseEntry(name, e)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -175,7 +175,7 @@ func (l *layoutCheck) isVacated(name string) bool {
 
 // refuseCollision returns the refusal of two names that are one on some systems.
 func refuseCollision(name, other string) *Refusal {
-	return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("the name collides with %s: they are one name, or a file and a directory, on some systems", display.Line(other))}
+	return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("the name collides with %s: on some systems they are the same name, or a file and a directory", display.Line(other))}
 }
 
 // namesIn returns the names in a directory of the tree, none if the directory is not there.

@@ -30,7 +30,7 @@ func (l Limits) withDefaults() Limits {
 // checkText checks the size and the bytes of a diff before it is parsed.
 func (l Limits) checkText(diff []byte) *Refusal {
 	if len(diff) > l.Bytes {
-		return tooBig("", "the diff has %d bytes; at most %d are taken", len(diff), l.Bytes)
+		return tooBig("", "the diff has %d bytes; at most %d are allowed", len(diff), l.Bytes)
 	}
 	if bytes.IndexByte(diff, 0) >= 0 {
 		return &Refusal{Kind: Policy, Message: "the diff holds a NUL byte; binary content cannot be patched"}
@@ -38,7 +38,7 @@ func (l Limits) checkText(diff []byte) *Refusal {
 	for n := 1; len(diff) > 0; n++ {
 		line, rest, _ := bytes.Cut(diff, []byte("\n"))
 		if len(line) > l.Line {
-			return tooBig("", "line %d of the diff has %d bytes; at most %d are taken", n, len(line), l.Line)
+			return tooBig("", "line %d of the diff has %d bytes; at most %d are allowed", n, len(line), l.Line)
 		}
 		diff = rest
 	}

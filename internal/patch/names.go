@@ -27,7 +27,7 @@ func sectionNames(s udiff.Section, tree treeNames) (names, *Refusal) {
 	var n names
 	switch {
 	case s.Broken != "":
-		return names{}, refuseSection(s, "a name in quotes has no closing quote, or goes on after it: %s", clipLine(s.Broken))
+		return names{}, refuseSection(s, "a name in quotes has no closing quote, or continues after it: %s", clipLine(s.Broken))
 	case paired && prefix.covers(s.Old, s.New):
 		n = prefix.strip(s.Old, s.New)
 	case paired && s.Old == "" && s.New == "":
@@ -62,7 +62,7 @@ func sectionNames(s udiff.Section, tree treeNames) (names, *Refusal) {
 		r.Kind = BadPath
 		return names{}, r
 	case n.old != "" && n.new != "" && n.old != n.new:
-		return names{}, refuseSection(s, "the section names two files, %s and %s, and is no rename: use rename from and rename to lines", display.Line(n.old), display.Line(n.new))
+		return names{}, refuseSection(s, "the section names two files, %s and %s, but is not a rename: use rename from and rename to lines", display.Line(n.old), display.Line(n.new))
 	}
 	return n, nil
 }
@@ -72,9 +72,9 @@ func checkMovedNames(s udiff.Section, n names) (names, *Refusal) {
 	moved := names{old: s.From, new: s.To, odd: n.odd}
 	switch {
 	case s.From == "" || s.To == "" || s.Rename && s.Copy || s.Created || s.Removed:
-		return names{}, refuseSection(s, "a rename needs one rename from and one rename to line, a copy one copy from and one copy to line, and nothing else of the kind")
+		return names{}, refuseSection(s, "a rename needs one rename from and one rename to line, a copy one copy from and one copy to line, and no other such line")
 	case s.From == s.To:
-		return names{}, refuseSection(s, "the file is renamed to the name it has")
+		return names{}, refuseSection(s, "the file is renamed to its own name")
 	case namesAgree(n, moved), isPrefixed(s.Old, s.From) && isPrefixed(s.New, s.To) && isPrefixed(s.GitOld, s.From) && isPrefixed(s.GitNew, s.To):
 		return moved, nil
 	case namesAgree(n, stripPrefixes(s.From, s.To, func(string) bool { return false })):

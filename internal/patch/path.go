@@ -69,9 +69,9 @@ func checkComponent(part string) string {
 	case len(part) > maxComponent:
 		return fmt.Sprintf("a part of the name has more than %d bytes", maxComponent)
 	case folded == ".git" || shortGit.MatchString(folded):
-		return "the name lies in git's own directory, or could be taken for it"
+		return "the name is in git's own directory, or could be mistaken for it"
 	case strings.HasPrefix(folded, ownPrefix):
-		return "a part of the name is one of those that are used while a patch is applied"
+		return "a part of the name is reserved while a patch is applied"
 	}
 	return ""
 }

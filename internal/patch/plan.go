@@ -70,7 +70,7 @@ func (p *planner) planDiff(diff []byte, strict bool) (*Change, error) {
 	p.unsure = d.Unsure
 	for i, l := range d.Passed {
 		if udiff.IsChange(l.Text) && !isHeaderOfNext(d, i) {
-			return nil, &Refusal{Kind: NotADiff, Message: fmt.Sprintf("line %d of the diff tells of a change that is no hunk, so the diff is not whole: %s", l.At, clipLine(string(l.Text)))}
+			return nil, &Refusal{Kind: NotADiff, Message: fmt.Sprintf("line %d of the diff describes a change without a hunk, so the diff is incomplete: %s", l.At, clipLine(string(l.Text)))}
 		}
 	}
 	steps, r := p.buildSteps(d)
@@ -217,7 +217,7 @@ func (p *planner) buildSteps(d *udiff.Diff) ([]*step, *Refusal) {
 		p.reportHeader(s, path)
 		if first := byPath[path]; first != nil {
 			if !first.mergeHunks(next) {
-				return nil, &Refusal{Kind: Overlap, Path: path, Message: "the diff has several sections for this file that cannot be one: put everything about it into one section"}
+				return nil, &Refusal{Kind: Overlap, Path: path, Message: "the diff has several sections for this file that cannot be joined: put everything about it into one section"}
 			}
 			p.addRepair(path, 0, RepairMerged, "several sections made one")
 			continue
@@ -237,10 +237,10 @@ func (p *planner) buildSteps(d *udiff.Diff) ([]*step, *Refusal) {
 // reportHeader adds repairs for lines that the header of a section lacks.
 func (p *planner) reportHeader(s udiff.Section, path string) {
 	if s.Empty != "" {
-		p.addRepair(path, 0, RepairHeader, fmt.Sprintf("the line %q says no mode", s.Empty))
+		p.addRepair(path, 0, RepairHeader, fmt.Sprintf("the line %q has no mode", s.Empty))
 	}
 	if s.Old == "" && len(s.Hunks) > 0 {
-		p.addRepair(path, 0, RepairHeader, "the --- and +++ lines are missing, or one of them is")
+		p.addRepair(path, 0, RepairHeader, "the --- or +++ line is missing")
 	}
 }
 
@@ -254,7 +254,7 @@ func (p *planner) buildStep(s udiff.Section) (*step, *Refusal) {
 		return nil, r
 	}
 	if p.isUnsaidNew(s, n) {
-		n.old, n.odd = "", "a file that is not there is a new one"
+		n.old, n.odd = "", "a file that does not exist is a new one"
 	}
 	return &step{names: n, section: s, hunks: s.Hunks, mode: askedMode(s)}, nil
 }
@@ -300,7 +300,7 @@ func checkSection(s udiff.Section, n names) *Refusal {
 	}
 	switch {
 	case s.Binary:
-		return &Refusal{Kind: Policy, Path: path, Message: "binary patches are not taken; only text can be patched"}
+		return &Refusal{Kind: Policy, Path: path, Message: "binary patches are not supported; only text can be patched"}
 	case len(s.Hunks) == 0 && !s.Created && !s.Removed && !s.Rename && !s.Copy && s.NewMode == "":
 		return &Refusal{Kind: NotADiff, Path: path, Message: "the section has no hunks: a hunk begins with a line like @@ -1,3 +1,4 @@"}
 	}
@@ -313,11 +313,11 @@ func checkMode(path, mode string) *Refusal {
 	case "", Regular.String(), Executable.String():
 		return nil
 	case "120000":
-		return &Refusal{Kind: Policy, Path: path, Message: "symbolic links cannot be made or changed"}
+		return &Refusal{Kind: Policy, Path: path, Message: "symbolic links cannot be created or changed"}
 	case "160000":
-		return &Refusal{Kind: Policy, Path: path, Message: "submodules cannot be made or changed"}
+		return &Refusal{Kind: Policy, Path: path, Message: "submodules cannot be created or changed"}
 	}
-	return &Refusal{Kind: Policy, Path: path, Message: fmt.Sprintf("mode %q is not taken; a file has mode 100644 or 100755", mode)}
+	return &Refusal{Kind: Policy, Path: path, Message: fmt.Sprintf("mode %q is not supported; a file has mode 100644 or 100755", mode)}
 }
 
 // askedMode returns the mode that a section asks for, or 0 if it asks for none.

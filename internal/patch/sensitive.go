@@ -38,9 +38,9 @@ func misreadName(name string) string {
 	for part := range strings.SplitSeq(name, "/") {
 		switch part[0] {
 		case '-':
-			return "a command may take the name for an option"
+			return "a command may read the name as an option"
 		case '~':
-			return "a shell may take the name for a home directory"
+			return "a shell may read the name as a home directory"
 		}
 	}
 	return ""
@@ -60,7 +60,7 @@ func bareRepositories(files []FileChange, there func(string) bool) func(name str
 	return func(name string) string {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if head := path.Join(dir, "HEAD"); made[foldCase(head)] || there(head) {
-				return "git may take " + display.Line(dir) + " for a repository and run what its configuration names"
+				return "git may treat " + display.Line(dir) + " as a repository and run programs from its configuration"
 			}
 		}
 		return ""
@@ -78,9 +78,9 @@ func sensitiveFile(f FileChange) string {
 	case f.After.Mode == Executable && f.Added+f.Deleted > 0:
 		return "it is executable"
 	case gains(f, countDirections):
-		return "it gains characters that change the direction of text"
+		return "it gets characters that change the direction of text"
 	case gains(f, countControls):
-		return "it gains control characters, by which a terminal shows other text than it has"
+		return "it gets control characters, which make a terminal show different text"
 	}
 	return ""
 }

@@ -62,9 +62,9 @@ func TestNamesThatNeedAPerson(t *testing.T) {
 			phpstan.neon psalm.xml rector.php .php-cs-fixer.php php.ini checkstyle.xml detekt.yml .swiftlint.yml .credo.exs .luacheckrc`,
 		"a program by JavaScript tools": "next.config.js nuxt.config.ts astro.config.mjs postcss.config.cjs tailwind.config.ts hardhat.config.ts .lintrc.cjs .storybook/main.js",
 		"may hold secrets":              ".env deploy/.env.production id_rsa .aws/credentials server.pem .netrc kubeconfig secrets/x terraform.tfstate prod.tfvars",
-		"the record of runs":            ".runs/workflows/r1/events.ndjson sub/.runs/x",
-		"take the name for an option":   "-rf docs/--help -x/y",
-		"for a home directory":          "~/.ssh2 a/~/b ~root/x",
+		"the records of runs":           ".runs/workflows/r1/events.ndjson sub/.runs/x",
+		"read the name as an option":    "-rf docs/--help -x/y",
+		"as a home directory":           "~/.ssh2 a/~/b ~root/x",
 	} {
 		for _, name := range strings.Fields(names) {
 			t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestADirectoryThatCouldBeARepositoryNeedsAPerson(t *testing.T) {
 			var paths []string
 			for _, r := range plan(t, tree, tt.diff).Sensitive {
 				paths = append(paths, r.Path)
-				if !strings.Contains(r.Reason, "for a repository") {
+				if !strings.Contains(r.Reason, "as a repository") {
 					t.Errorf("got %v", r)
 				}
 			}

@@ -42,7 +42,7 @@ func WriteChange(root *os.Root, c *Change) error {
 		for _, f := range step.files {
 			if err := step.do(f); err != nil {
 				w.unstage(slices.Concat(puts, late))
-				return fmt.Errorf("write %s: %w; some files of the patch may be written: git diff shows them", display.Line(f.path), err)
+				return fmt.Errorf("write %s: %w; some files of the patch may be written: see git diff", display.Line(f.path), err)
 			}
 		}
 	}

@@ -40,7 +40,7 @@ type BoxError struct {
 	Err     error
 }
 
-func (e *BoxError) Error() string { return fmt.Sprintf("box of %s: %v", e.Program, e.Err) }
+func (e *BoxError) Error() string { return fmt.Sprintf("sandbox of %s: %v", e.Program, e.Err) }
 
 // Unwrap returns the cause.
 func (e *BoxError) Unwrap() error { return e.Err }

@@ -64,7 +64,7 @@ func TestEndOfAProgramInABox(t *testing.T) {
 		"it reached a limit and passes":            {pretended{script: starts, ended: reached}, "exit 0", proc.Result{End: proc.Exited, Cause: "memory limit 1 MiB"}, ""},
 		"a limit ended the box":                    {pretended{script: "kill -KILL $$", ended: reached}, "exit 0", proc.Result{ExitCode: -1, Signal: "SIGKILL", End: proc.Exited, Cause: "memory limit 1 MiB"}, ""},
 		"somebody ended the box":                   {pretended{script: "kill -KILL $$"}, "exit 0", proc.Result{}, "SIGKILL"},
-		"the box was not set up":                   {pretended{script: "echo why >&2; exit 1", ended: notBegun}, "exit 0", proc.Result{}, "not begun: why"},
+		"the sandbox was not set up":               {pretended{script: "echo why >&2; exit 1", ended: notBegun}, "exit 0", proc.Result{}, "not begun: why"},
 		"it was not set up, and seems to pass":     {pretended{script: "exit 0", ended: notBegun}, "exit 1", proc.Result{}, "not begun"},
 		"it cannot be prepared":                    {pretended{err: errors.New("no such toolchain")}, "exit 0", proc.Result{}, "no such toolchain"},
 		"its control group cannot be entered":      {pretended{script: starts, limits: proc.Limits{Tasks: [][2]*os.File{{readable(t), readable(t)}}}}, "exit 0", proc.Result{}, "bad file descriptor"},

@@ -177,7 +177,7 @@ func (s *supervised) verdict(ctx context.Context) (supervisor.Report, error) {
 	case err != nil:
 		return report, fmt.Errorf("%w: %w", ErrLost, err)
 	case report.Told && ctx.Err() == nil:
-		return report, fmt.Errorf("%w: somebody told it to stop", ErrLost)
+		return report, fmt.Errorf("%w: another process stopped it", ErrLost)
 	}
 	return report, nil
 }

@@ -20,7 +20,7 @@ import (
 // ends processes that left the group. The program has no terminal, and can put nothing into ours.
 func run(ctx context.Context, c Command, path string, stdin *os.File, inside *Enclosure) (Result, error) {
 	if inside != nil {
-		return Result{}, &StartError{Program: c.Argv[0], Err: errors.New("there is no box on this system")}
+		return Result{}, &StartError{Program: c.Argv[0], Err: errors.New("this system has no sandbox")}
 	}
 	out, err := openOutput(c)
 	if err != nil {

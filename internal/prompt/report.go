@@ -47,7 +47,7 @@ func writeBaseline(list []Check) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return "What the checks said of the commit where the branch begins. A check may fail here because of what the goal asks for, or because of something else.\n\n" + writeReport(list)
+	return "The results of the checks on the commit where the branch begins. A check may fail here because of the problem that the goal describes, or for another reason.\n\n" + writeReport(list)
 }
 
 // outcomeLine returns a check's outcome in one line.
@@ -57,7 +57,7 @@ func outcomeLine(c Check) string {
 		how = "not passed"
 	}
 	if c.Before {
-		how += "; it failed before, too, before any change"
+		how += "; it also failed before any change"
 	}
 	return fmt.Sprintf("Outcome: %s; %d bytes of output.\n", how, outputSize(c))
 }

@@ -169,7 +169,7 @@ func (c *selection) addFile(f File, pointed bool) {
 func (c *selection) takeFile(f File, cut bool) (a Artifact, why string) {
 	switch {
 	case Withheld(f.Path):
-		return a, "withheld, for its name says that it may hold secrets"
+		return a, "withheld: its name suggests that it holds secrets"
 	case f.Symlink:
 		return a, "a symbolic link"
 	case f.Size > MaxReadBytes:
@@ -213,14 +213,14 @@ func (c *selection) writeSection() string {
 		return ""
 	}
 	if c.room < 0 && c.given == 0 {
-		return "No file is given with this request: read those that you need in the current directory.\n"
+		return "No file is given with this request: read the files that you need in the current directory.\n"
 	}
 	text := fmt.Sprintf("Given with this request, as they are now: %s. Not given: %d.", display.Count(c.given, "file", "files"), c.visible-c.given)
 	if c.withheld > 0 {
-		text += fmt.Sprintf(" Withheld, for their names stand for secrets: %d.", c.withheld)
+		text += fmt.Sprintf(" Withheld, because their names suggest secrets: %d.", c.withheld)
 	}
 	if c.in.Explores {
-		text += " Read what else you need with your tools before you ask for it."
+		text += " Read other files that you need with your tools before you ask for them."
 	}
 	text += "\n"
 	if len(c.leftOut) > 0 {

@@ -138,7 +138,7 @@ func TestContextSaysWhyAFileIsLeftOut(t *testing.T) {
 		{"link.go", "a symbolic link"},
 		{"huge.sql", "too large, 5242880 bytes"},
 		{"one-line.js", "no room for its first line"},
-		{"deploy/secrets.yaml", "withheld, for its name says that it may hold secrets"},
+		{"deploy/secrets.yaml", "withheld: its name suggests that it holds secrets"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestProviderThatReadsForItselfGetsNoFiles(t *testing.T) {
 		Role: run.Developer, Goal: "calc/div.go", Files: calc.files(), Budget: -1,
 		Read: func(path string) ([]byte, error) { t.Errorf("%s is read", path); return nil, nil },
 	})
-	if len(p.Artifacts) > 0 || !strings.Contains(p.User, "read those that you need") {
+	if len(p.Artifacts) > 0 || !strings.Contains(p.User, "read the files that you need") {
 		t.Errorf("%d artifacts, said:\n%s", len(p.Artifacts), p.User)
 	}
 }

@@ -74,7 +74,7 @@ func writeGuidance(list []run.Guidance) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("Oldest first. The user's word binds; of two that contradict each other the later counts.\n")
+	b.WriteString("Oldest first. The user's words are binding; if two contradict each other, the later one counts.\n")
 	for i, g := range list {
 		title := guidanceTitles[g.Kind]
 		if title == "" {
@@ -98,7 +98,7 @@ func writeProblem(in In) string {
 	if text != "" {
 		text += "\n"
 	}
-	return text + "It was about this, which has not been applied:\n\n" + refused
+	return text + "It was about this patch, which has not been applied:\n\n" + refused
 }
 
 // writeLost writes the parts that the record has lost.
@@ -106,7 +106,7 @@ func writeLost(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "The run's directory has lost what would stand here: " + strings.Join(names, ", ") + ". Go on without.\n"
+	return "A file is missing from the run's directory: " + strings.Join(names, ", ") + ". Continue without it.\n"
 }
 
 // writeBranch writes the diff of the branch and the files that it changes.
@@ -129,7 +129,7 @@ func writeBranch(role run.Role, d Diff) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	if d.Withheld > 0 {
-		text += fmt.Sprintf(", and %s withheld, for their names stand for secrets", display.Count(d.Withheld, "file", "files"))
+		text += fmt.Sprintf(", and %s withheld, because their names suggest secrets", display.Count(d.Withheld, "file", "files"))
 	}
 	return text + ".\n\n" + quoteData("diff", showControls(d.Text), maxDiff)
 }

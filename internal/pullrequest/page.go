@@ -33,7 +33,7 @@ func Page(events []run.Event, report *check.Report) (string, error) {
 		fmt.Fprintf(&b, "\nIt ended with %s.\n", codeSpan(s.State.LastError.Message))
 	}
 	if in.Before != nil {
-		fmt.Fprintf(&b, "\nIt goes on from %s.\n", codeSpan(in.Before.Name.Shown(in.Before.RunID)))
+		fmt.Fprintf(&b, "\nIt continues %s.\n", codeSpan(in.Before.Name.Shown(in.Before.RunID)))
 	}
 	writePatches(&b, events)
 	writeChecks(&b, s, report)
@@ -99,7 +99,7 @@ func writePatches(b *strings.Builder, events []run.Event) {
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case run.PatchProduced:
-			summary, by = p.Proposal.Summary, "nobody was asked"
+			summary, by = p.Proposal.Summary, "no approval needed"
 		case run.ApprovalRequested:
 			choices = p.Choices
 		case run.ApprovalGranted:
@@ -108,7 +108,7 @@ func writePatches(b *strings.Builder, events []run.Event) {
 					summary = c.Summary
 				}
 			}
-			by = "approved by " + codeSpan(run.OneLine(p.By, "somebody"))
+			by = "approved by " + codeSpan(run.OneLine(p.By, "a person"))
 		case run.PatchApplied:
 			lines = append(lines, fmt.Sprintf("- `%.12s` %s (%s; patch `%.16s`)", p.Commit, codeSpan(run.OneLine(summary, "a patch")), by, p.Patch))
 		}
@@ -124,7 +124,7 @@ func writeChecks(b *strings.Builder, s *run.Snapshot, report *check.Report) {
 		}
 	} else {
 		for _, r := range report.Checks {
-			held := "outside of a sandbox"
+			held := "without a sandbox"
 			if r.Sandbox != "" {
 				held = "in the sandbox " + codeSpan(r.Sandbox)
 			}
@@ -149,11 +149,11 @@ func writeWords(b *strings.Builder, events []run.Event) {
 				tool = p.Permission.Summary()
 			}
 		case run.ApprovalRejected:
-			lines = append(lines, fmt.Sprintf("- %s %s: %s", codeSpan(run.OneLine(p.By, "Somebody")), rejectionWords(p, tool), codeSpan(run.OneLine(p.Reason, "without a reason"))))
+			lines = append(lines, fmt.Sprintf("- %s %s: %s", codeSpan(run.OneLine(p.By, "A person")), rejectionWords(p, tool), codeSpan(run.OneLine(p.Reason, "without a reason"))))
 		case run.QuestionRaised:
 			question = p.Question.Question
 		case run.QuestionAnswered:
-			lines = append(lines, fmt.Sprintf("- %s answered %s: %s", codeSpan(run.OneLine(p.By, "Somebody")), codeSpan(run.OneLine(question, "a question")), codeSpan(run.OneLine(run.Reply{Text: p.Text, Values: p.Values}.Render(), "nothing"))))
+			lines = append(lines, fmt.Sprintf("- %s answered %s: %s", codeSpan(run.OneLine(p.By, "A person")), codeSpan(run.OneLine(question, "a question")), codeSpan(run.OneLine(run.Reply{Text: p.Text, Values: p.Values}.Render(), "nothing"))))
 		}
 	}
 	writeSection(b, "Decisions", lines)
@@ -165,7 +165,7 @@ func rejectionWords(p run.ApprovalRejected, tool string) string {
 	case tool != "":
 		return "refused " + codeSpan(tool)
 	case len(p.Files) > 0:
-		return "accepted " + codeSpan(strings.Join(p.Files, ", ")) + " alone"
+		return "accepted " + codeSpan(strings.Join(p.Files, ", ")) + " only"
 	case p.Final:
 		return "refused"
 	}

@@ -103,7 +103,7 @@ func TestWhatWasDecided(t *testing.T) {
 	}
 	e := s.Event(time.Unix(100, 0), run.ApprovalRejected{ApprovalID: asked.ApprovalID, By: "kim", Files: []string{"slug.go"}})
 	page, err := pullrequest.Page(append(slices.Clone(out), e), nil)
-	if err != nil || !strings.Contains(page, "`kim` accepted `slug.go` alone") {
+	if err != nil || !strings.Contains(page, "`kim` accepted `slug.go` only") {
 		t.Errorf("%v\n%s", err, page)
 	}
 	add(run.ApprovalGranted{ApprovalID: asked.Choices[0].ApprovalID, By: "kim"})

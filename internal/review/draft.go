@@ -15,9 +15,9 @@ const quoteMark = "> "
 
 // draftHelp is the beginning of a draft. ParseReply drops its lines.
 var draftHelp = []string{
-	"# Why is this patch sent back? Write here, or below the lines that you mean, as in a reply to a mail:",
-	"# what stands below a line goes to the fixer with the file and the line's number.",
-	"# Quoted lines may be deleted. A text without a word changes nothing.",
+	"# Why do you send this patch back? Write here, or below the quoted lines, as in a reply to a mail:",
+	"# the agent gets text below a line together with the file and the line number.",
+	"# You can delete quoted lines. If you write nothing, nothing is decided.",
 }
 
 // quoted is one line of a draft that quotes a patch.

@@ -24,7 +24,7 @@ const (
 )
 
 // SessionScope says what the approval of a tool call covers if it is one for the session.
-const SessionScope = "for the session: this same call, and what the agent itself takes for the same; it ends with the agent's session"
+const SessionScope = "for the session: this call and calls that the agent considers the same, until the agent's session ends"
 
 // Facts returns what a person should know before deciding, the most important first.
 func Facts(a run.PendingApproval) []Fact {
@@ -45,17 +45,17 @@ func Facts(a run.PendingApproval) []Fact {
 		add(Warning, "sandbox off: "+run.Unboxed)
 	}
 	if a.PartOf != "" {
-		add(Warning, "these are the files that were accepted; nothing of them is applied before they are approved here")
+		add(Warning, "these are the files you picked; approve to apply them")
 	}
 	if a.Next.RejectEnds {
-		add(Warning, "a no ends the run: "+a.Next.Reject)
+		add(Warning, "a rejection ends the run: "+a.Next.Reject)
 	}
 	for _, r := range a.Repairs {
 		add(Repair, r)
 	}
 	add(Check, baselineText(a.Baseline))
 	for _, c := range a.Before {
-		add(Check, "failed before, too: "+c)
+		add(Check, "also failed before: "+c)
 	}
 	return list
 }

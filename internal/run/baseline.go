@@ -148,17 +148,16 @@ func (s *Snapshot) BaselineProblem() (p Problem, q Question, ok bool) {
 	case unsettled.Code == CodeSandbox:
 		return *unsettled, SandboxQuestion(Plan, *unsettled), true
 	}
-	without := "or " + withoutWord + ": go on now, and be asked again after the patch while they cannot run"
+	without := withoutWord + ", to continue now; the run asks again after the patch if they still cannot run"
 	if s.canLeaveOut() {
-		without = "or " + withoutWord + ": leave out what cannot run, for this run"
+		without = withoutWord + ", to leave these checks out of this run"
 	}
 	return *unsettled, Question{
-		Question: fmt.Sprintf("On the base commit, before anybody is paid: %s. How shall the run go on?", unsettled.Message),
-		Reason:   "what the checks say of a patch would mean little",
+		Question: fmt.Sprintf("Before any change: %s. How should the run continue?", unsettled.Message),
 		NeededInput: []string{
-			againWord + ", once it is mended on the worker",
+			againWord + ", to run the checks again once this is fixed on the worker",
 			without,
-			"or " + stopWord,
+			stopWord + ", to end the run",
 		},
 	}, true
 }

@@ -85,8 +85,8 @@ func TestNoPlanOnAnUnknownBaseline(t *testing.T) {
 	p, q, _ := s.BaselineProblem()
 	told(t, s, run.PhaseFailed{Error: p, Question: &q}, run.PhaseStarted{})
 	told(t, s, s.NewQuestion())
-	want := "answer again: the checks run on the base commit again; no provider is called before\n" +
-		"answer without: the planner is called\nanswer stop: the run ends as canceled"
+	want := "answer again: the checks run again on the base commit; no model is called before\n" +
+		"answer without: the planner starts\nanswer stop: the run ends as canceled"
 	var ways []string
 	for _, w := range s.Pending().Question.Next.Ways() {
 		ways = append(ways, w.Do+": "+w.Leads)

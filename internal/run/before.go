@@ -26,10 +26,10 @@ func (b *Before) check(id ID) error {
 	}
 	errs := []error{b.RunID.Validate()}
 	if b.RunID == id {
-		errs = append(errs, errors.New("a run cannot go on from itself"))
+		errs = append(errs, errors.New("a run cannot continue itself"))
 	}
 	if b.Base == "" {
-		errs = append(errs, errors.New("no base commit of the run before is given"))
+		errs = append(errs, errors.New("the base commit of the earlier run is missing"))
 	}
 	total := 0
 	for _, g := range b.Guidance {
@@ -39,7 +39,7 @@ func (b *Before) check(id ID) error {
 		}
 	}
 	if total > maxGuidanceBytes {
-		errs = append(errs, fmt.Errorf("the guidance of the run before has %d bytes, at most %d fit", total, maxGuidanceBytes))
+		errs = append(errs, fmt.Errorf("the guidance of the earlier run has %d bytes, at most %d fit", total, maxGuidanceBytes))
 	}
 	return errors.Join(errs...)
 }

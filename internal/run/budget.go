@@ -34,7 +34,7 @@ func (s *Snapshot) ParseBudget(r Reply) (BudgetRaise, error) {
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n <= s.Usage.TotalTokens {
-			return BudgetRaise{}, fmt.Errorf("answer with the new total budget, a number over the %d tokens used so far, or with %q", s.Usage.TotalTokens, stopWord)
+			return BudgetRaise{}, fmt.Errorf("answer with the new total budget, more than the %d tokens used so far, or with %q", s.Usage.TotalTokens, stopWord)
 		}
 		return BudgetRaise{MaxTokens: n}, nil
 	case CodeCost:

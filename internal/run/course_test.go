@@ -201,7 +201,7 @@ func foretold(rt *rapid.T, t testing.TB, s *run.Snapshot) {
 		}
 		ends, counts := next.Next.Do == run.Finish, next.Next == run.Step{Do: run.Start, Phase: run.Fix}
 		if strings.Contains(said, "the run ends") != ends || strings.Contains(said, ", fix ") != counts ||
-			strings.Contains(said, "does not count") != (next.Next.Uncounted && !next.Next.Again) {
+			strings.Contains(said, "uses up no fix") != (next.Next.Uncounted && !next.Next.Again) {
 			rt.Fatalf("%q is said, and %s leads to %s", said, name, place(next))
 		}
 	}

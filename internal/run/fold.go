@@ -122,13 +122,13 @@ const Format = 2
 // recorded in another format.
 func (s *Snapshot) Apply(e Event) error {
 	if want := EventID(s.Seq + 1); e.ID != want {
-		return fmt.Errorf("event %s where %s is due: %w", e.ID, want, ErrTransition)
+		return fmt.Errorf("event %s instead of %s: %w", e.ID, want, ErrTransition)
 	}
 	if e.Payload == nil || e.Payload.Type() != e.Type || !s.admitsEvent(e.Type) || !s.fitsStep(e.Payload) {
 		return fmt.Errorf("%s %s while the next step is to %s %s: %w", e.ID, e.Type, s.Next.Do, s.Next.Phase, ErrTransition)
 	}
 	if p, ok := e.Payload.(RunCreated); ok && p.Format != Format {
-		return fmt.Errorf("the run was recorded in format %d and this build reads format %d: finish it with the build that recorded it", p.Format, Format)
+		return fmt.Errorf("the run was recorded in format %d, but this build reads format %d: finish it with the build that recorded it", p.Format, Format)
 	}
 	s.Seq++
 	s.foldEvent(e)
@@ -244,11 +244,11 @@ func (s *Snapshot) LostQuestion() *Question {
 		return &q
 	}
 	return &Question{
-		Question: fmt.Sprintf("%s. Nothing was applied. How shall the run go on?", s.Problem.Message),
+		Question: fmt.Sprintf("%s. Nothing was applied. How should the run continue?", s.Problem.Message),
 		Reason:   s.Problem.Code,
 		NeededInput: []string{
-			fmt.Sprintf("put %s or %s back into the run's artifacts directory, and answer anything: the same patch is proposed again, and nothing is paid", s.Lost.Patch.Name, s.Lost.Raw.Name),
-			"or answer without: the " + string(s.Phase().Role()) + " is asked for a patch again, with the answer in its prompt",
+			fmt.Sprintf("put %s or %s back into the run's artifacts directory, then answer with any text: the same patch is proposed again at no cost", s.Lost.Patch.Name, s.Lost.Raw.Name),
+			"or answer without doing so: the agent makes a new patch, with your text in its prompt",
 		},
 	}
 }

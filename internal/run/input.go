@@ -192,14 +192,14 @@ func (in Input) Validate() error {
 	if err := in.RunID.Validate(); err != nil {
 		errs = append(errs, err)
 	}
-	refuse(strings.TrimSpace(in.Goal) == "", "the goal is empty: say what the run shall reach")
-	refuse(len(in.Goal) > MaxGoalBytes, "the goal has %d bytes, at most %d fit: put the rest into a file of the repository and name it", len(in.Goal), MaxGoalBytes)
+	refuse(strings.TrimSpace(in.Goal) == "", "the goal is empty: write what to change")
+	refuse(len(in.Goal) > MaxGoalBytes, "the goal has %d bytes, at most %d fit: put the rest into a file of the repository and name that file", len(in.Goal), MaxGoalBytes)
 	refuse(in.Repository.Path == "", "no repository given")
 	refuse(in.Repository.Base == "", "no base commit given")
 	for _, r := range []Role{Planner, Developer, Fixer} {
-		refuse(in.Providers.For(r) == "", "no provider for the %s: name one for all roles or one for this", r)
+		refuse(in.Providers.For(r) == "", "no provider for the %s: name one for all roles or for this role", r)
 	}
-	refuse(len(in.Checks) == 0 && in.Providers.Evaluator == "", "nothing would judge the result: give a check or an evaluator")
+	refuse(len(in.Checks) == 0 && in.Providers.Evaluator == "", "nothing judges the result: give a check or an evaluator")
 	total := 0
 	for _, c := range in.Checks {
 		refuse(strings.TrimSpace(c) == "", "a check is empty")
@@ -212,11 +212,11 @@ func (in Input) Validate() error {
 			errs = append(errs, err)
 		}
 	}
-	refuse(len(in.CheckNetwork) > 0 && in.Sandbox.Off(), "without the box the checks reach every host: leave the targets out, or the box on")
+	refuse(len(in.CheckNetwork) > 0 && in.Sandbox.Off(), "without the sandbox the checks reach every host: leave out the network targets, or use the sandbox")
 	refuse(in.Policy == "", "no approval policy given: always, risky or never")
 	refuse(in.Fixes() < 0, "the number of fixes is negative")
 	refuse(in.Patches.Files < 0 || in.Patches.Bytes < 0, "a limit of the patches is negative")
-	refuse(in.Candidates < 0 || in.Candidates > MaxCandidates || 1+len(in.Providers.Rivals) > MaxCandidates, "an execute has from 1 to %d attempts", MaxCandidates)
+	refuse(in.Candidates < 0 || in.Candidates > MaxCandidates || 1+len(in.Providers.Rivals) > MaxCandidates, "invalid number of attempts: want 1 to %d", MaxCandidates)
 	if err := in.Naming.check(in.RunID, in.Name); err != nil {
 		errs = append(errs, err)
 	}
@@ -224,12 +224,12 @@ func (in Input) Validate() error {
 		errs = append(errs, err)
 	}
 	for _, dir := range in.Options.Dirs {
-		refuse(overlap(dir, in.Repository.Path), "agents change the repository by patches alone: let them only read the directory %s, or leave it out", dir)
+		refuse(overlap(dir, in.Repository.Path), "agents change the repository only by patches: give them the directory %s read-only, or leave it out", dir)
 	}
 	refuse(in.Tell != "" && !sessionForm.MatchString(in.Tell), "session id %q: want 1 to 64 letters, digits, '-' and '_'", in.Tell)
-	refuse(in.Session != "" && in.Tell != in.Session, "a run that a session has started tells that session")
+	refuse(in.Session != "" && in.Tell != in.Session, "a run started by a session must report to that session")
 	refuse(in.Session != "" && (in.Policy != Always || in.Tools == AllowTools || len(in.Options.Tools) > 0 || in.Network || in.Sandbox.Off()),
-		"a run that a session has started waits for a person before each patch and tool, in the box, without a network")
+		"a run started by a session needs an approval for each patch and tool, the sandbox, and no network")
 	if err := in.Before.check(in.RunID); err != nil {
 		errs = append(errs, err)
 	}

@@ -17,11 +17,11 @@ func TestChecksThatAreLeftOut(t *testing.T) {
 		want      []string
 		says      string
 	}{
-		"not settled":                 {unrun: []int{1}, want: []string{"a", "b", "c"}, says: "leave out what cannot run"},
+		"not settled":                 {unrun: []int{1}, want: []string{"a", "b", "c"}, says: "leave these checks out"},
 		"one of three":                {unrun: []int{1}, settled: true, want: []string{"a", "c"}},
 		"all, with an evaluator":      {unrun: []int{0, 1, 2}, settled: true, evaluator: "e", want: nil},
 		"all, and no evaluator":       {unrun: []int{0, 1, 2}, settled: true, want: []string{"a", "b", "c"}},
-		"all, no evaluator, asked":    {unrun: []int{0, 1, 2}, want: []string{"a", "b", "c"}, says: "be asked again after the patch"},
+		"all, no evaluator, asked":    {unrun: []int{0, 1, 2}, want: []string{"a", "b", "c"}, says: "asks again after the patch"},
 		"no check has a result known": {settled: true, want: []string{"a", "b", "c"}},
 	} {
 		s := run.Snapshot{Unbased: tt.settled, Baseline: &run.Baseline{Unrun: tt.unrun, Problem: &run.Problem{Code: run.CodeBaseline, Message: "m"}}}

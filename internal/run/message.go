@@ -20,7 +20,7 @@ const (
 // dropped whole.
 func (v *Verdict) UnmarshalText(b []byte) error {
 	if decodeWord(v, b, "decision", []Verdict{Approve, Reject}) != nil {
-		return fmt.Errorf("decision %q is no word of it: approve or reject", clipText(string(b), maxNameBytes))
+		return fmt.Errorf("invalid decision %q: want approve or reject", clipText(string(b), maxNameBytes))
 	}
 	return nil
 }
@@ -61,11 +61,11 @@ type Note struct {
 
 // The errors of refused messages. A refused message changes nothing.
 var (
-	ErrNotPending = errors.New("nothing is pending under that id")
+	ErrNotPending = errors.New("nothing with that id is waiting")
 	ErrTooLong    = fmt.Errorf("text is longer than %d bytes", MaxTextBytes)
 	ErrEmpty      = errors.New("text is empty")
 	ErrOver       = errors.New("the run has ended")
-	ErrTooMany    = errors.New("the notes that wait for the next prompt are enough: it carries no more")
+	ErrTooMany    = errors.New("too many notes wait for the next prompt")
 )
 
 // CheckDecision returns nil if the decision fits the pending approval, and
@@ -110,9 +110,9 @@ func (s *Snapshot) CheckReply(r Reply) error {
 	case r.QuestionID == "" || r.QuestionID != s.State.PendingQuestionID:
 		return fmt.Errorf("question %q: %w", r.QuestionID, ErrNotPending)
 	case r.Retry && (r.Text != "" || len(r.Values) > 0):
-		return errors.New("a retry carries no text: answer with one or the other")
+		return errors.New("a retry has no text: retry, or answer with a text")
 	case r.Retry && !s.questionKind().Repeats():
-		return errors.New("nothing failed that could be repeated: answer the question")
+		return errors.New("no failed step can be repeated: answer the question")
 	case len(r.Render()) > MaxTextBytes || len(r.By) > maxNameBytes:
 		return ErrTooLong
 	case r.Retry:
@@ -121,7 +121,7 @@ func (s *Snapshot) CheckReply(r Reply) error {
 		return ErrEmpty
 	}
 	if s.WantsFix(r) && len(strings.TrimSpace(r.Text)) == len(FixWord) && len(r.Values) == 0 {
-		return fmt.Errorf("say after %q what to change", FixWord)
+		return fmt.Errorf("write after %q what to change", FixWord)
 	}
 	_, err := s.ParseBudget(r)
 	if err == nil {

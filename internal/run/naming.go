@@ -84,7 +84,7 @@ func ExpandBranch(template string, id ID, name Name, goal string) (string, error
 		return "", err
 	}
 	if !strings.Contains(template, "{run}") && !strings.Contains(template, "{short}") && !strings.Contains(template, "{number}") {
-		return "", fmt.Errorf("%+q names one branch for all runs: add {number}, {run} or {short}", template)
+		return "", fmt.Errorf("%+q gives all runs the same branch: add {number}, {run} or {short}", template)
 	}
 	return branch, CheckBranch(branch, id, name)
 }
@@ -112,7 +112,7 @@ func CheckBranch(branch string, id ID, name Name) error {
 	}
 	_, rest, _ := strings.Cut(branch, "/")
 	if !strings.Contains(rest, id.Short()) && (name == "" || !slices.Contains(branchNumbers(rest), name.Number())) {
-		return fmt.Errorf("branch %+q does not name the run: its second part wants {number}, {run} or {short}", branch)
+		return fmt.Errorf("branch %+q does not name the run: put {number}, {run} or {short} into its second part", branch)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func checkBranchForm(name string) error {
 	case !branchForm.MatchString(name) || strings.HasSuffix(strings.ToLower(name), ".lock"):
 		return fmt.Errorf("branch %+q: want two parts of letters, digits, '-', '_', '+' and '.', such as agents/{slug}-{short}", name)
 	case slices.Contains(gitsOwn, strings.ToLower(directory)):
-		return fmt.Errorf("branch %+q: %s/ has a meaning of its own to git: choose another first part", name, directory)
+		return fmt.Errorf("branch %+q: git reserves %s/: choose another first part", name, directory)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func CheckMessage(template string) error {
 	}
 	for line := range strings.Lines(template) {
 		if isOwnTrailer(line) {
-			return fmt.Errorf("the message has the line %+q: lines that begin with Ratchet- are written by Ratchet alone", strings.TrimSpace(line))
+			return fmt.Errorf("the message has the line %+q: only Ratchet writes lines that begin with Ratchet-", strings.TrimSpace(line))
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ func TestNetworkOfTheChecks(t *testing.T) {
 		"a host alone":        {entries: []string{"a.example"}, fails: "the port is missing"},
 		"an unknown preset":   {entries: []string{"registry:maven"}, fails: "the presets are"},
 		"too many":            {entries: slicesOf("a.example:443", run.MaxCheckNetwork+1), fails: "at most 32 fit"},
-		"a run without a box": {entries: []string{"a.example:443"}, sandbox: run.SandboxOff, fails: "without the box"},
+		"a run without a box": {entries: []string{"a.example:443"}, sandbox: run.SandboxOff, fails: "without the sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input(3)

@@ -29,7 +29,7 @@ type Way struct{ Do, Leads string }
 // Ways returns the open ways.
 func (o Outlook) Ways() []Way {
 	all := []Way{
-		{"approve", o.Approve}, {"approve some files", o.Part}, {"reject", o.Reject}, {"reject, final", o.Final},
+		{"approve", o.Approve}, {"approve some files", o.Part}, {"reject", o.Reject}, {"reject --final", o.Final},
 		{"retry", o.Retry}, {"answer", o.Answer}, {"answer " + FixWord + " ...", o.Fix},
 		{"answer " + againWord, o.Again}, {"answer " + withoutWord, o.Without}, {"answer " + stopWord, o.Stop},
 	}
@@ -46,11 +46,11 @@ func (s *Snapshot) approvalOutlook() Outlook {
 		Final:   s.snapshotAfter(ApprovalRejected{Final: true}).describeNext(""),
 	}
 	if s.Proposal != nil && s.Proposal.Stat.Files > 1 {
-		o.Part = "these files are shown as a patch of their own; with a reason, the rest goes back to the fixer after it"
+		o.Part = "these files become a patch of their own, shown next; with a reason, the other files go back to the agent"
 	}
 	o.RejectEnds = rejected.Next.Do == Finish
 	if s.Approval.Permission != nil {
-		o.Approve, o.Reject = "the agent uses the tool and works on", "the agent is told your reason and works on without the tool"
+		o.Approve, o.Reject = "the agent uses the tool and continues", "the agent reads your reason and continues without the tool"
 		o.Part = ""
 	}
 	return o
@@ -60,7 +60,7 @@ func (s *Snapshot) approvalOutlook() Outlook {
 func (s *Snapshot) questionOutlook() (o Outlook) {
 	const with = " with the answer"
 	if e := s.State.LastError; e != nil && e.Code == CodeAhead {
-		o.Answer = "the run goes on from where its workflow stands, and the later events are set aside"
+		o.Answer = "the run continues from the state of its workflow; the later events are set aside"
 		return o
 	}
 	if s.overrunCode() != "" {
@@ -102,30 +102,30 @@ func (s *Snapshot) describeNext(with string) string {
 	used := fmt.Sprintf("%d of %d fixes used", s.Fixes, s.Input.Fixes())
 	switch step := s.Next; {
 	case s.NeedsBaseline():
-		return "the checks run on the base commit again; no provider is called before"
+		return "the checks run again on the base commit; no model is called before"
 	case step.Do == Finish && s.End == Failed:
 		return "the run ends as failed, " + used
 	case step.Do == Finish:
 		return fmt.Sprintf("the run ends as %s", s.End)
 	case step.Do == Apply:
 		if after, _ := s.afterApplied(); after.Phase == Fix {
-			return "the patch is applied, and the fixer is called about the rest"
+			return "the patch is applied, and the agent works on the rest"
 		}
 		return "the patch is applied, and " + s.describeJudges("")
 	case step.Phase == Evaluate:
 		return s.describeJudges(" again")
 	case s.Lost != nil:
-		return fmt.Sprintf("the same patch is proposed again if it is back, or else the %s is called again%s", step.Phase.Role(), with)
+		return "the same patch is proposed again if its file is back; otherwise the agent tries again" + with
 	case step.Phase == Fix && !step.Again && step.Uncounted:
-		return fmt.Sprintf("the fixer is called%s; that does not count (%s)", with, used)
+		return fmt.Sprintf("the agent tries again%s; this uses up no fix (%s)", with, used)
 	case step.Phase == Fix && !step.Again:
-		return fmt.Sprintf("the fixer is called%s, fix %d of %d", with, s.Fixes+1, s.Input.Fixes())
+		return fmt.Sprintf("the agent tries again%s, fix %d of %d", with, s.Fixes+1, s.Input.Fixes())
 	case step.Phase == Execute && len(s.Input.CandidateProviders()) > 1:
-		return "the developers are called again" + with
+		return "the agents try again" + with
 	case s.Calls[step.Phase] == 0: // the question came before its first call
-		return fmt.Sprintf("the %s is called%s", step.Phase.Role(), with)
+		return fmt.Sprintf("the %s starts%s", agentName(step.Phase), with)
 	default:
-		return fmt.Sprintf("the %s is called again%s", step.Phase.Role(), with)
+		return fmt.Sprintf("the %s tries again%s", agentName(step.Phase), with)
 	}
 }
 
@@ -136,7 +136,15 @@ func (s *Snapshot) describeJudges(again string) string {
 		who = append(who, "the checks run"+again)
 	}
 	if s.Input.Providers.Evaluator != "" {
-		who = append(who, "the evaluator is asked"+again)
+		who = append(who, "the evaluator decides"+again)
 	}
 	return strings.Join(who, ", then ")
+}
+
+// agentName names the role of a phase for people, who know its agent and not its role.
+func agentName(p Phase) string {
+	if p == Execute || p == Fix {
+		return "agent"
+	}
+	return string(p.Role())
 }

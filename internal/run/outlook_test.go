@@ -37,24 +37,24 @@ func TestOutlook(t *testing.T) {
 	}{
 		{"a patch", 3, toGate,
 			"approve: the patch is applied, and the checks run\n" +
-				"reject: the fixer is called with your reason; that does not count (0 of 3 fixes used)\n" +
-				"reject, final: the run ends as canceled"},
+				"reject: the agent tries again with your reason; this uses up no fix (0 of 3 fixes used)\n" +
+				"reject --final: the run ends as canceled"},
 		{"a patch where no fix is allowed", 0, toGate,
 			"approve: the patch is applied, and the checks run\n" +
-				"reject: the fixer is called with your reason; that does not count (0 of 0 fixes used)\n" +
-				"reject, final: the run ends as canceled"},
+				"reject: the agent tries again with your reason; this uses up no fix (0 of 0 fixes used)\n" +
+				"reject --final: the run ends as canceled"},
 		{"a patch that is lost", 0, question(toGate, run.PatchApplyFailed{Error: run.Problem{Code: run.CodeArtifact}},
 			run.PhaseFailed{Error: run.Problem{Code: run.CodeArtifact}, Question: &run.Question{Question: "gone"}}),
-			"retry: the same patch is proposed again if it is back, or else the developer is called again\n" +
-				"answer: the same patch is proposed again if it is back, or else the developer is called again with the answer"},
-		{"the developer's question", 0, question(toGate[:3], askedFor), "answer: the developer is called again with the answer"},
-		{"the only fixer's question", 1, question(fixerAsks), "answer: the fixer is called with the answer; that does not count (1 of 1 fixes used)"},
-		{"a provider that fails", 0, question([]run.Payload{begin}, down), "retry: the planner is called again\nanswer: the planner is called again with the answer"},
-		{"the evaluator's question", 0, question(toEvaluate, blocked, blockedClosed), "answer: the fixer is called with the answer; that does not count (0 of 0 fixes used)"},
+			"retry: the same patch is proposed again if its file is back; otherwise the agent tries again\n" +
+				"answer: the same patch is proposed again if its file is back; otherwise the agent tries again with the answer"},
+		{"the developer's question", 0, question(toGate[:3], askedFor), "answer: the agent tries again with the answer"},
+		{"the only fixer's question", 1, question(fixerAsks), "answer: the agent tries again with the answer; this uses up no fix (1 of 1 fixes used)"},
+		{"a provider that fails", 0, question([]run.Payload{begin}, down), "retry: the planner tries again\nanswer: the planner tries again with the answer"},
+		{"the evaluator's question", 0, question(toEvaluate, blocked, blockedClosed), "answer: the agent tries again with the answer; this uses up no fix (0 of 0 fixes used)"},
 		{"checks that cannot run", 0, question(toEvaluate, cannotRun, blockedClosed),
-			"retry: the checks run again\nanswer: the checks run again\nanswer fix: ...: the fixer is called with the answer; that does not count (0 of 0 fixes used)"},
+			"retry: the checks run again\nanswer: the checks run again\nanswer fix: ...: the agent tries again with the answer; this uses up no fix (0 of 0 fixes used)"},
 		{"a budget that is used up", 0, question(toGate[:3], overrun),
-			"answer: the budget is raised, and the developer is called again\nanswer stop: the run ends as canceled"},
+			"answer: the budget is raised, and the agent tries again\nanswer stop: the run ends as canceled"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := begun(t, input(tc.maxFix), tc.given...)
@@ -80,7 +80,7 @@ func TestOutlookOfATool(t *testing.T) {
 	s := begun(t, input(0), begin, planned, begin)
 	told(t, s, s.NewPermission(run.Permission{CallID: "c", Tool: "Bash", Digest: "d"}))
 	next := s.Pending().Approval.Next
-	if !strings.Contains(next.Approve, "uses the tool") || !strings.Contains(next.Reject, "told your reason") || next.Final != "the run ends as canceled" {
+	if !strings.Contains(next.Approve, "uses the tool") || !strings.Contains(next.Reject, "reads your reason") || next.Final != "the run ends as canceled" {
 		t.Errorf("%+v", next)
 	}
 }

@@ -28,16 +28,16 @@ func (s *Snapshot) checkFiles(d Decision) error {
 	size := 0
 	for _, f := range d.Files {
 		if size += len(f); f == "" {
-			return errors.New("a file without a name cannot be accepted")
+			return errors.New("the name of an accepted file is empty")
 		}
 	}
 	switch {
 	case d.Decision != Approve:
-		return errors.New("only an approval names the files that it accepts")
+		return errors.New("only an approval can name files")
 	case s.Approval == nil || s.Approval.Permission != nil || s.Proposal == nil:
-		return errors.New("only a patch has files to accept")
+		return errors.New("only files of a patch can be accepted")
 	case len(d.Files) > maxPartFiles || size > MaxTextBytes:
-		return fmt.Errorf("%d files are too many to name: accept the patch, or send it back", len(d.Files))
+		return fmt.Errorf("too many files to name: %d. Accept the whole patch, or send it back", len(d.Files))
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (p Part) guidance() string {
 	for _, f := range p.Files[:min(len(p.Files), maxPartNames)] {
 		names = append(names, strconv.Quote(f))
 	}
-	text := "Of the last patch these files are accepted, and stay as they are there: " + strings.Join(names, ", ")
+	text := "These files of the last patch are accepted and must stay as they are there: " + strings.Join(names, ", ")
 	if more := len(p.Files) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -11,10 +11,10 @@ const CodeRepository = "Repository"
 // code CodeRepository. After the answer the step is made again.
 func RepositoryQuestion(p Problem) Question {
 	return Question{
-		Question: fmt.Sprintf("The repository is not as the run needs it: %s. How shall the run go on?", p.Message),
+		Question: fmt.Sprintf("The run cannot use the repository: %s. How should the run continue?", p.Message),
 		Reason:   p.Code,
 		NeededInput: []string{
-			"mend it (git fetch --refetch --no-filter gets what a partial clone lacks, git fsck says what else is wrong), and answer anything: the step is made again",
+			"fix it (git fetch --refetch --no-filter completes a partial clone, git fsck finds other damage), then answer with any text: the step is repeated",
 			"cancel the run to end it",
 		},
 	}

@@ -30,7 +30,7 @@ func (b Sandbox) WithDefault() Sandbox {
 }
 
 // Unboxed is the text that every gate of a run without the box shows.
-const Unboxed = "the checks of this run are not boxed"
+const Unboxed = "the checks of this run have no sandbox"
 
 // CodeSandbox is the code of a problem with the box: what the run wants to start
 // must be held by it, and the worker has none, or only one of the two says off.
@@ -40,11 +40,11 @@ const CodeSandbox = "SANDBOX"
 // the box.
 func SandboxQuestion(phase Phase, p Problem) Question {
 	return Question{
-		Question: fmt.Sprintf("Nothing was executed for the phase %s: %s. How shall the run go on?", phase, p.Message),
+		Question: fmt.Sprintf("The phase %s could not start: %s. How should the run continue?", phase, p.Message),
 		Reason:   p.Code,
 		NeededInput: []string{
-			"do what it says, and answer anything: the same phase starts again",
-			"or cancel the run; no answer lets it leave the box",
+			"fix this, then answer with any text: the same phase starts again",
+			"or cancel the run: it cannot continue without the sandbox",
 		},
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrAltered is the error for an artifact whose bytes differ from the kept bytes.
-var ErrAltered = errors.New("artifact is not what was kept")
+var ErrAltered = errors.New("the artifact has changed since it was saved")
 
 // Lost reports whether the error says that an artifact is gone or altered. Trying
 // again does not bring the artifact back.

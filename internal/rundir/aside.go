@@ -48,16 +48,16 @@ func (a aside) reasonText() string {
 		why = append(why, eventsFile+" was not a plain file")
 	}
 	if a.short {
-		why = append(why, "lines that had been written were gone")
+		why = append(why, "written lines were missing")
 	}
 	switch {
 	case len(a.b) == 0:
 	case a.kind == superseded:
-		why = append(why, fmt.Sprintf("another course of the workflow replaces the events from %s on", run.EventID(a.from)))
+		why = append(why, fmt.Sprintf("the workflow has other events from %s on", run.EventID(a.from)))
 	case a.from > 0:
-		why = append(why, fmt.Sprintf("the lines from %s on were not those that the worker wrote", run.EventID(a.from)))
+		why = append(why, fmt.Sprintf("the lines from %s on were changed after the worker wrote them", run.EventID(a.from)))
 	default:
-		why = append(why, fmt.Sprintf("%d bytes followed that the worker did not write", len(a.b)))
+		why = append(why, fmt.Sprintf("another program appended %d bytes", len(a.b)))
 	}
 	return strings.Join(why, "; ")
 }

@@ -22,7 +22,7 @@ type Ahead struct {
 }
 
 func (a *Ahead) Error() string {
-	return fmt.Sprintf("the record knows %d events that the workflow does not, up to %s", a.Events, a.Last)
+	return fmt.Sprintf("the record has %d events that the workflow lacks, up to %s", a.Events, a.Last)
 }
 
 // comparison is the result of comparing an entry with the log.

@@ -260,7 +260,7 @@ func (j *journal) rewriteLines(lines []line) error {
 		b = append(b, l.b...)
 	}
 	if err := replaceSynced(j.root, eventsFile, b); err != nil {
-		return fmt.Errorf("write %s anew: %w", eventsFile, err)
+		return fmt.Errorf("rewrite %s: %w", eventsFile, err)
 	}
 	j.lines, j.anew = slices.Clone(lines), true
 	return nil

@@ -50,7 +50,7 @@ func (d *Dir) State() (run.State, error) {
 func (d *Dir) Rebuild() (*run.Snapshot, error) {
 	events, err := d.Events()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(events) == 0 {
-		return nil, fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
+		return nil, fmt.Errorf("%s contains no events: it is not the directory of a run", d.path)
 	}
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (d *Dir) foldEvents(events []run.Event) (*run.Snapshot, error) {
 // Repair is safe while a worker writes. A second call changes nothing.
 func (d *Dir) Repair() (*run.Snapshot, error) {
 	if _, err := d.Events(); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
+		return nil, fmt.Errorf("%s contains no events: it is not the directory of a run", d.path)
 	}
 	j, err := d.openJournal()
 	if err != nil {
@@ -111,7 +111,7 @@ func (d *Dir) Sealed() (*run.Snapshot, error) {
 	}
 	events, err := eventsIn(b)
 	if err == nil && len(events) == 0 {
-		err = fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
+		err = fmt.Errorf("%s contains no events: it is not the directory of a run", d.path)
 	}
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (d *Dir) makeWhole(j *journal) (*run.Snapshot, error) {
 		}
 	}
 	if err == nil && s == nil {
-		err = fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
+		err = fmt.Errorf("%s contains no events: it is not the directory of a run", d.path)
 	}
 	if err != nil {
 		return nil, err

@@ -40,14 +40,14 @@ func Check(ctx context.Context, dir string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the runs directory: %w; or name one of your own with --runs-dir DIR", err)
+		return fmt.Errorf("the runs directory: %w; or name another directory of yours with --runs-dir DIR", err)
 	}
 	name, err := git.Tracked(ctx, dir)
 	if err != nil {
 		return fmt.Errorf("the runs directory: %w", err)
 	}
 	if name != "" {
-		return fmt.Errorf("the runs directory %s: git has checked out %q there, so a repository's author can have written it, and it is not used: name another outside of the repository with --runs-dir DIR", dir, name)
+		return fmt.Errorf("the runs directory %s is not used: git has checked out %q there, so the author of a repository may have written it; name a directory outside of the repository with --runs-dir DIR", dir, name)
 	}
 	return nil
 }

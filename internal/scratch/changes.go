@@ -152,14 +152,14 @@ func encodingComplaint(err error, paths ...[]string) (name, why string) {
 func (v *survey) readChange(b base, records []record) (*patch.Change, error) {
 	c := &patch.Change{}
 	if len(records) > v.limits.Files {
-		v.add("", "%d files were changed; at most %d can be", len(records), v.limits.Files)
+		v.add("", "%d files were changed; at most %d are allowed", len(records), v.limits.Files)
 		return c, nil
 	}
 	left := v.limits.Total
 	for _, r := range records {
 		f, err := v.fileChange(b, r)
 		if errors.Is(err, patch.ErrTooLarge) {
-			v.add(r.path, "the file has more than %d bytes, or had", v.limits.File)
+			v.add(r.path, "the file has or had more than %d bytes", v.limits.File)
 			continue
 		}
 		if err != nil {
@@ -171,7 +171,7 @@ func (v *survey) readChange(b base, records []record) (*patch.Change, error) {
 			}
 		}
 		if left < 0 {
-			v.add("", "the files that were changed have more than %d bytes, before and after", v.limits.Total)
+			v.add("", "the changed files have more than %d bytes, before and after", v.limits.Total)
 			return &patch.Change{}, nil
 		}
 		c.Files = append(c.Files, f)
@@ -218,7 +218,7 @@ func (v *survey) proveChange(b base, c *patch.Change) ([]byte, error) {
 	case err == nil && bytes.Equal(planned.Diff(), diff):
 		return diff, nil
 	case err == nil:
-		v.add("", "the changes cannot be told as a diff")
+		v.add("", "the changes cannot be shown as a diff")
 		return nil, nil
 	}
 	known := len(v.noted)

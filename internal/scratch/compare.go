@@ -25,9 +25,9 @@ func (v *survey) compareItem(e indexEntry, it item) error {
 	case e.mode.Regular() && it.isRegular():
 		return v.stageContent(e, it)
 	case e.mode.Regular():
-		v.add(it.path, "%s is in the place of a file", it.kindInWords())
+		v.add(it.path, "%s has replaced a file", it.kindInWords())
 	default:
-		v.add(it.path, "%s is in the place of a symbolic link or submodule", it.kindInWords())
+		v.add(it.path, "%s has replaced a symbolic link or submodule", it.kindInWords())
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (v *survey) sameBytes(e indexEntry, it item) (bool, error) {
 // putOnStage puts a file on the stage and its path into paths.
 func (v *survey) putOnStage(it item, paths *[]string) error {
 	if it.size > int64(v.limits.File) {
-		v.add(it.path, "the file has %d bytes; at most %d are taken", it.size, v.limits.File)
+		v.add(it.path, "the file has %d bytes; at most %d are allowed", it.size, v.limits.File)
 		return nil
 	}
 	if err := v.copyToStage(it); err != nil {
@@ -95,7 +95,7 @@ func (v *survey) putOnStage(it item, paths *[]string) error {
 // copyToStage copies a file to the stage, with at most as many bytes as it had when it was listed.
 func (v *survey) copyToStage(it item) error {
 	if it.size > v.bytes {
-		v.add("", "the files that were changed have more than %d bytes", v.limits.Total)
+		v.add("", "the changed files have more than %d bytes", v.limits.Total)
 		return errEnough
 	}
 	f, now, err := openRegular(v.tree, it.path)

@@ -21,7 +21,7 @@ import (
 
 // ErrNotMade reports a checkout that was never made, or that was damaged since, for example by a
 // power cut. Make repairs it.
-var ErrNotMade = errors.New("the checkout is not made, or not whole")
+var ErrNotMade = errors.New("the checkout is missing or incomplete")
 
 // Spec states the place of a checkout and its source.
 type Spec struct {

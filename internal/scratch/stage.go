@@ -77,7 +77,7 @@ func (g *stage) runGit(ctx context.Context, paths []string, args ...string) ([]b
 var ignoreTimeout = time.Minute
 
 // errPatterns reports that git did not come to an end with the patterns of a .gitignore.
-var errPatterns = errors.New("git does not come to an end with the patterns of a .gitignore")
+var errPatterns = errors.New("git does not finish reading the patterns of a .gitignore")
 
 // here before a path keeps git from reading magic into a colon. git check-ignore needs it, because
 // that one command refuses to take paths literally.

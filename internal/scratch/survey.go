@@ -40,7 +40,7 @@ type survey struct {
 }
 
 // errEnough ends a survey whose findings already exclude a patch.
-var errEnough = errors.New("more than a patch can be")
+var errEnough = errors.New("more than a patch can hold")
 
 // run fills changed, added and gone, which git compares later, and unfits.
 func (v *survey) run(ctx context.Context) error {
@@ -145,7 +145,7 @@ func (v *survey) examineItem(it item) error {
 // stageRules shows git a file with the rules of ignored files or of conversions.
 func (v *survey) stageRules(it item) error {
 	if it.size > maxRules {
-		v.add(it.path, "the file has %d bytes; at most %d are taken", it.size, maxRules)
+		v.add(it.path, "the file has %d bytes; at most %d are allowed", it.size, maxRules)
 		return errEnough
 	}
 	err := v.copyToStage(it)
@@ -161,7 +161,7 @@ func (v *survey) examineSubmodule(it item) error {
 	inside, err := listDirectory(v.tree, it.path, 1)
 	switch {
 	case len(inside) > 0 || errors.Is(err, errCrowded) || errors.Is(err, fs.ErrPermission):
-		v.add(it.path, "it is a submodule, which cannot be filled or changed")
+		v.add(it.path, "it is a submodule, which cannot be changed")
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -175,15 +175,15 @@ func (v *survey) examineAdded(it item) error {
 	switch {
 	case it.isDir() && tracked:
 		v.seen[it.path] = true
-		v.add(it.path, "a directory is in the place of a file; move one of them to another name")
+		v.add(it.path, "a directory has replaced a file; rename one of them")
 	case it.isDir():
 		v.next = append(v.next, it.path)
 	case it.isSymlink():
-		v.skipUnfit(it.path, "symbolic links cannot be made")
+		v.skipUnfit(it.path, "symbolic links cannot be created")
 	case !it.isRegular():
 		v.skipUnfit(it.path, "%s cannot be part of a patch", it.kindInWords())
 	case len(v.index.entriesBelow(it.path)) > 0:
-		v.skipUnfit(it.path, "a file is in the place of a directory; move one of them to another name")
+		v.skipUnfit(it.path, "a file has replaced a directory; rename one of them")
 	case len(v.added) == v.limits.Files:
 		v.add("", "more than %d files are new", v.limits.Files)
 		return errEnough
@@ -211,7 +211,7 @@ func (v *survey) findMissing() {
 // permitsPath reports whether a patch may touch a path, and notes the path when it may not.
 func (v *survey) permitsPath(name string) bool {
 	if v.prefix != "" && !strings.HasPrefix(name, v.prefix+"/") {
-		v.add(name, "it is outside of the directory that can be changed, %s", v.prefix)
+		v.add(name, "it is outside of %s, the only directory that can be changed", v.prefix)
 		return false
 	}
 	if rule := forbiddingRule(relativeTo(v.prefix, name)); rule != "" {

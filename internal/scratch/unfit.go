@@ -26,7 +26,7 @@ const shown = 50
 // Error returns a line for each file, the first ones if there are many.
 func (e *UnfitError) Error() string {
 	var b strings.Builder
-	b.WriteString("a patch cannot carry all that was done:")
+	b.WriteString("a patch cannot contain all changes:")
 	for _, f := range e.Files[:min(len(e.Files), shown)] {
 		if f.Path == "" {
 			fmt.Fprintf(&b, "\n- %s", f.Reason)

@@ -27,12 +27,12 @@ func wantUnfit(t *testing.T, s *scratch.Scratch, limits patch.Limits, want ...sc
 }
 
 const (
-	noLink   = "symbolic links cannot be made"
+	noLink   = "symbolic links cannot be created"
 	nulByte  = "the diff holds a NUL byte; binary content cannot be patched"
 	nested   = "it is a repository of its own"
-	inGit    = "the name lies in git's own directory, or could be taken for it"
-	fileHere = "a file is in the place of a directory; move one of them to another name"
-	dirHere  = "a directory is in the place of a file; move one of them to another name"
+	inGit    = "the name is in git's own directory, or could be mistaken for it"
+	fileHere = "a file has replaced a directory; rename one of them"
+	dirHere  = "a directory has replaced a file; rename one of them"
 )
 
 // unfitting are what an agent does and a patch cannot carry.
@@ -45,23 +45,23 @@ var unfitting = []struct {
 	{"a link that leads out is made", sh("ln -s /etc/passwd lib/new"), []scratch.Unfit{{"lib/new", noLink}}},
 	{"a link is changed", sh("ln -sfn /etc link"), []scratch.Unfit{{"link", "symbolic links cannot be changed"}}},
 	{"a link is deleted", sh("rm link"), []scratch.Unfit{{"link", "symbolic links cannot be deleted"}}},
-	{"a link becomes a file", sh("rm link; echo x >link"), []scratch.Unfit{{"link", "a file is in the place of a symbolic link or submodule"}}},
+	{"a link becomes a file", sh("rm link; echo x >link"), []scratch.Unfit{{"link", "a file has replaced a symbolic link or submodule"}}},
 	{"a link becomes a directory", sh("rm link; mkdir link; echo x >link/f"), []scratch.Unfit{{"link", dirHere}}},
-	{"a file becomes a link", sh("ln -sf README.md main.go"), []scratch.Unfit{{"main.go", "a symbolic link is in the place of a file"}}},
+	{"a file becomes a link", sh("ln -sf README.md main.go"), []scratch.Unfit{{"main.go", "a symbolic link has replaced a file"}}},
 	{"a file becomes a link though its name is ignored now", sh("ln -sf README.md main.go; echo main.go >.gitignore"),
-		[]scratch.Unfit{{"main.go", "a symbolic link is in the place of a file"}}},
+		[]scratch.Unfit{{"main.go", "a symbolic link has replaced a file"}}},
 	{"a directory becomes a link", sh("mv lib ../lib; ln -s ../lib lib"), []scratch.Unfit{{"lib", noLink}}},
 	{"a directory becomes a FIFO", sh("rm -r lib; mkfifo lib"), []scratch.Unfit{{"lib", "a FIFO cannot be part of a patch"}}},
 	{"a file becomes a directory", sh("rm main.go; mkdir main.go; echo x >main.go/f"), []scratch.Unfit{{"main.go", dirHere}}},
 	{"a directory becomes a file", sh("rm -r lib; echo x >lib"), []scratch.Unfit{{"lib", fileHere}}},
 	{"a FIFO is made", sh("mkfifo lib/pipe"), []scratch.Unfit{{"lib/pipe", "a FIFO cannot be part of a patch"}}},
-	{"a file becomes a FIFO", sh("rm main.go; mkfifo main.go"), []scratch.Unfit{{"main.go", "a FIFO is in the place of a file"}}},
+	{"a file becomes a FIFO", sh("rm main.go; mkfifo main.go"), []scratch.Unfit{{"main.go", "a FIFO has replaced a file"}}},
 	{"what git reads are FIFOs", sh("rm .gitignore; mkfifo .gitignore; mkfifo lib/.gitignore lib/.gitattributes .gitattributes; echo x >lib/new"), []scratch.Unfit{
-		{".gitattributes", "a FIFO cannot be part of a patch"}, {".gitignore", "a FIFO is in the place of a file"},
+		{".gitattributes", "a FIFO cannot be part of a patch"}, {".gitignore", "a FIFO has replaced a file"},
 		{"lib/.gitattributes", "a FIFO cannot be part of a patch"}, {"lib/.gitignore", "a FIFO cannot be part of a patch"}}},
 	{"what git reads are links", sh("ln -sf /dev/zero .gitignore; ln -s /dev/zero .gitattributes; echo x >new.o"), []scratch.Unfit{
-		{".gitattributes", noLink}, {".gitignore", "a symbolic link is in the place of a file"}}},
-	{"what git reads is huge", sh("truncate -s 1T lib/.gitignore"), []scratch.Unfit{{"lib/.gitignore", "the file has 1099511627776 bytes; at most 16777216 are taken"}}},
+		{".gitattributes", noLink}, {".gitignore", "a symbolic link has replaced a file"}}},
+	{"what git reads is huge", sh("truncate -s 1T lib/.gitignore"), []scratch.Unfit{{"lib/.gitignore", "the file has 1099511627776 bytes; at most 16777216 are allowed"}}},
 	{"a repository is made", sh("git init -q new; touch new/f"), []scratch.Unfit{{"new", nested}}},
 	{"a repository is made around files of the commit", sh("git init -q lib; rm lib/a/one.txt"), []scratch.Unfit{{"lib", nested}}},
 	{"a repository with FIFOs is made", sh("mkdir -p new/.git; mkfifo new/.git/HEAD new/.git/config"), []scratch.Unfit{{"new", nested}}},
@@ -70,7 +70,7 @@ var unfitting = []struct {
 	{"a submodule is added", sh("git init -q ../sub; git -C ../sub -c user.name=x -c user.email=x commit -q --allow-empty -m x; git -c protocol.file.allow=always submodule --quiet add ../../sub sub 2>/dev/null || git -c protocol.file.allow=always submodule --quiet add $PWD/../sub sub"),
 		[]scratch.Unfit{{"sub", nested}}},
 	{"names that git or others take for something else", sh(`touch ':(exclude)x' '.GIT' 'git~1' 'a\b' 'a:b' con 'x.' '.ratchet-x'`), []scratch.Unfit{
-		{".GIT", inGit}, {".ratchet-x", "a part of the name is one of those that are used while a patch is applied"},
+		{".GIT", inGit}, {".ratchet-x", "a part of the name is reserved while a patch is applied"},
 		{":(exclude)x", "the name holds a backslash or a colon"}, {"a:b", "the name holds a backslash or a colon"},
 		{`a\b`, "the name holds a backslash or a colon"},
 		{"con", "a part of the name is a device on some systems"}, {"git~1", inGit}, {"x.", "a part of the name ends in a blank or a dot"}}},
@@ -79,15 +79,15 @@ var unfitting = []struct {
 	{"a name that is too long", func(t *testing.T, s *scratch.Scratch) { deep(t, s.WorkDir(), 300) }, []scratch.Unfit{
 		{strings.Repeat("d", 100) + strings.Repeat("/"+strings.Repeat("d", 100), 10), "the name has more than 1024 bytes"}}},
 	{"names that differ in letter case only", sh("echo x >MAIN.GO"), []scratch.Unfit{
-		{"MAIN.GO", "the name collides with main.go: they are one name, or a file and a directory, on some systems"}}},
+		{"MAIN.GO", "the name collides with main.go: on some systems they are the same name, or a file and a directory"}}},
 	{"two new names that differ in letter case only", sh("echo x >new; echo y >NEW"), []scratch.Unfit{
-		{"new", "the name collides with NEW: they are one name, or a file and a directory, on some systems"}}},
+		{"new", "the name collides with NEW: on some systems they are the same name, or a file and a directory"}}},
 	{"a binary file is made", sh(`printf 'a\000b' >new.bin`), []scratch.Unfit{{"new.bin", nulByte}}},
 	{"a binary file is changed", sh("echo text >blob.bin"), []scratch.Unfit{{"blob.bin", nulByte}}},
 	{"a binary file is deleted", sh("rm blob.bin"), []scratch.Unfit{{"blob.bin", nulByte}}},
 	{"a text becomes binary", sh(`printf 'a\000b' >>main.go`), []scratch.Unfit{{"main.go", nulByte}}},
-	{"a line that is too long", sh("head -c 2000000 /dev/zero | tr '\\0' x >new"), []scratch.Unfit{{"new", "line 7 of the diff has 2000001 bytes; at most 1048576 are taken"}}},
-	{"a file that is huge", sh("truncate -s 1T new"), []scratch.Unfit{{"new", "the file has 1099511627776 bytes; at most 67108864 are taken"}}},
+	{"a line that is too long", sh("head -c 2000000 /dev/zero | tr '\\0' x >new"), []scratch.Unfit{{"new", "line 7 of the diff has 2000001 bytes; at most 1048576 are allowed"}}},
+	{"a file that is huge", sh("truncate -s 1T new"), []scratch.Unfit{{"new", "the file has 1099511627776 bytes; at most 67108864 are allowed"}}},
 	{"a file of the commit becomes huge", sh("truncate -s 8E main.go 2>/dev/null || truncate -s 1T main.go"), nil},
 	{"all of them are named", sh(`ln -s x new; mkfifo pipe; printf '\000' >new.bin; echo x >CON; echo fine >fine; rm blob.bin`), []scratch.Unfit{
 		{"CON", "a part of the name is a device on some systems"}, {"blob.bin", nulByte}, {"new", noLink}, {"new.bin", nulByte},
@@ -105,7 +105,7 @@ func TestUnfit(t *testing.T) {
 			if tt.want == nil {
 				fi, err := os.Stat(s.WorkDir() + "/main.go")
 				must(t, err)
-				tt.want = []scratch.Unfit{{"main.go", fmt.Sprintf("the file has %d bytes; at most 67108864 are taken", fi.Size())}}
+				tt.want = []scratch.Unfit{{"main.go", fmt.Sprintf("the file has %d bytes; at most 67108864 are allowed", fi.Size())}}
 			}
 			wantUnfit(t, s, patch.Limits{}, tt.want...)
 			if state(t, r.Dir) != before {
@@ -122,7 +122,7 @@ func TestPatternsWithoutAnEnd(t *testing.T) {
 	s := makeAt(t, beside(userRepo(t, sample)))
 	agent(t, s, "echo x >new; echo '**/a/**/a/**/b' >.gitignore")
 	scratch.ShortenIgnore(t, time.Nanosecond)
-	wantUnfit(t, s, patch.Limits{}, scratch.Unfit{Reason: "git does not come to an end with the patterns of a .gitignore"})
+	wantUnfit(t, s, patch.Limits{}, scratch.Unfit{Reason: "git does not finish reading the patterns of a .gitignore"})
 }
 
 func TestUnfitOutsideThePrefix(t *testing.T) {
@@ -131,7 +131,7 @@ func TestUnfitOutsideThePrefix(t *testing.T) {
 	spec.Prefix = "lib/a"
 	s := makeAt(t, spec)
 	agent(t, s, "echo x >one.txt; echo y >../b/deep/x.txt; rm ../../README.md; echo x >../../new; touch ../../main.o; chmod 755 ../../main.go")
-	const why = "it is outside of the directory that can be changed, lib/a"
+	const why = "it is outside of lib/a, the only directory that can be changed"
 	wantUnfit(t, s, patch.Limits{}, scratch.Unfit{Path: "../../README.md", Reason: why}, scratch.Unfit{Path: "../../main.go", Reason: why},
 		scratch.Unfit{Path: "../../new", Reason: why}, scratch.Unfit{Path: "../b/deep/x.txt", Reason: why})
 }
@@ -147,7 +147,7 @@ func withSubmodule(t *testing.T) git.Repo {
 
 func TestSubmodules(t *testing.T) {
 	r := withSubmodule(t)
-	const filled = "it is a submodule, which cannot be filled or changed"
+	const filled = "it is a submodule, which cannot be changed"
 	for _, tt := range []struct {
 		name, script string
 		want         []scratch.Unfit
@@ -157,7 +157,7 @@ func TestSubmodules(t *testing.T) {
 		{"cloned", "git init -q sub", []scratch.Unfit{{"sub", filled}}},
 		{"with a FIFO for its HEAD", "mkdir sub/.git; mkfifo sub/.git/HEAD sub/.git/config", []scratch.Unfit{{"sub", filled}}},
 		{"deleted", "rmdir sub", []scratch.Unfit{{"sub", "submodules cannot be deleted; an empty directory was here"}}},
-		{"made a file", "rmdir sub; echo x >sub", []scratch.Unfit{{"sub", "a file is in the place of a symbolic link or submodule"}}},
+		{"made a file", "rmdir sub; echo x >sub", []scratch.Unfit{{"sub", "a file has replaced a symbolic link or submodule"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -181,18 +181,18 @@ func TestLimits(t *testing.T) {
 		want   scratch.Unfit
 	}{
 		{"new files", patch.Limits{Files: 3}, scratch.Unfit{Reason: "more than 3 files are new"}},
-		{"changed files", patch.Limits{Files: 4}, scratch.Unfit{Reason: "5 files were changed; at most 4 can be"}},
-		{"bytes of the diff", patch.Limits{Bytes: 400}, scratch.Unfit{Reason: "the diff has 934 bytes; at most 400 are taken"}},
-		{"bytes of a file", patch.Limits{File: 30}, scratch.Unfit{Path: "main.go", Reason: "the file has 32 bytes; at most 30 are taken"}},
-		{"bytes of all files", patch.Limits{Total: 60}, scratch.Unfit{Reason: "the files that were changed have more than 60 bytes"}},
-		{"bytes of all files before and after", patch.Limits{Total: 100}, scratch.Unfit{Reason: "the files that were changed have more than 100 bytes, before and after"}},
+		{"changed files", patch.Limits{Files: 4}, scratch.Unfit{Reason: "5 files were changed; at most 4 are allowed"}},
+		{"bytes of the diff", patch.Limits{Bytes: 400}, scratch.Unfit{Reason: "the diff has 934 bytes; at most 400 are allowed"}},
+		{"bytes of a file", patch.Limits{File: 30}, scratch.Unfit{Path: "main.go", Reason: "the file has 32 bytes; at most 30 are allowed"}},
+		{"bytes of all files", patch.Limits{Total: 60}, scratch.Unfit{Reason: "the changed files have more than 60 bytes"}},
+		{"bytes of all files before and after", patch.Limits{Total: 100}, scratch.Unfit{Reason: "the changed files have more than 100 bytes, before and after"}},
 		{"hunks", patch.Limits{Hunks: 3}, scratch.Unfit{Reason: "the diff has more than 3 hunks"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { wantUnfit(t, s, tt.limits, tt.want) })
 	}
 	must(t, s.Make(t.Context(), head(t, r)))
 	agent(t, s, "seq 3000 >big; chmod 600 main.go") // touched, not changed: over a limit all the same
-	wantUnfit(t, s, patch.Limits{File: 20}, scratch.Unfit{Path: "big", Reason: "the file has 13893 bytes; at most 20 are taken"})
+	wantUnfit(t, s, patch.Limits{File: 20}, scratch.Unfit{Path: "big", Reason: "the file has 13893 bytes; at most 20 are allowed"})
 }
 
 // The text is for a model: one line for each file, nothing that a terminal obeys,

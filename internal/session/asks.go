@@ -125,9 +125,9 @@ func (s *Snapshot) isUsedUp() bool {
 func (s *Snapshot) CheckBudget() error {
 	switch {
 	case s.Doubt != nil:
-		return errors.New("a budget of the session is used up: starter session decide raises it")
+		return errors.New("a budget of the session is used up: raise it with starter session decide")
 	case s.isUsedUp():
-		return errors.New("a budget of the session is used up: say something, and the session asks for another")
+		return errors.New("a budget of the session is used up: send a message, and the session asks for a new budget")
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func TestChoicesThatAreRefused(t *testing.T) {
 		{"a model that moves the cursor", "claude", "opus\x1b[2J", "-", "one word"},
 		{"a model without a bound", "claude", strings.Repeat("x", 129), "-", "at most 128 bytes"},
 		{"a mode that is a flag", "claude", "-", "--yolo", "one word"},
-		{"a mode that the agent has no place for", "pi:small", "-", "plan", "pi takes no choice of a mode"},
+		{"a mode that the agent has no place for", "pi:small", "-", "plan", "pi does not support a mode"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLife(t, func(in *session.Input) { in.Provider = tt.provider })
@@ -116,10 +116,10 @@ func TestNamesThatHistoryCannotCarry(t *testing.T) {
 	for what, err := range map[string]error{
 		"message":  l.CheckMessage(session.Message{ID: "m1", Text: "do", By: name}),
 		"stop":     l.CheckSender(name),
-		"a bound":  l.CheckSender(name[1:]),
+		"a limit":  l.CheckSender(name[1:]),
 		"override": l.CheckMessage(session.Message{ID: "m1", Text: "do", Override: setup.Choice{Mode: strings.Repeat("x", 1<<20)}}),
 	} {
-		if refused := err != nil; refused != (what != "a bound") {
+		if refused := err != nil; refused != (what != "a limit") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -161,7 +161,7 @@ func (f fold) addMessage(m Message) error {
 
 func (f fold) sittingBegun(e SittingBegun) error {
 	if f.Sitting != nil {
-		return outOfTurn("a sitting beside sitting %d", f.Sitting.Epoch)
+		return outOfTurn("a second agent process besides %d", f.Sitting.Epoch)
 	}
 	f.Epochs++
 	f.Sitting = &Sitting{Epoch: f.Epochs, Choice: e.Choice, Fresh: e.Fresh, Since: f.now}
@@ -174,7 +174,7 @@ func (f fold) sittingBegun(e SittingBegun) error {
 // of turn.
 func (f fold) foldReport(r Report) error {
 	if f.Sitting == nil || r.Epoch != f.Sitting.Epoch || r.N <= f.Sitting.Last {
-		return outOfTurn("report %d of sitting %d", r.N, r.Epoch)
+		return outOfTurn("report %d of agent process %d", r.N, r.Epoch)
 	}
 	var err error
 	switch {
@@ -201,7 +201,7 @@ func (f fold) foldReport(r Report) error {
 // seated takes up what the note on disk says of the message that was under way.
 func (f fold) seated(e Seated) error {
 	if f.Sitting.Queue != "" || e.Queue == "" {
-		return outOfTurn("sitting %d is seated already, or names no queue", f.Sitting.Epoch)
+		return outOfTurn("agent process %d has started already, or names no queue", f.Sitting.Epoch)
 	}
 	f.Sitting.Queue, f.Tries, f.NotBefore, f.Forgot = e.Queue, 0, time.Time{}, false
 	if e.Agent != "" {
@@ -238,7 +238,7 @@ func (f fold) seated(e Seated) error {
 		return nil
 	}
 	f.closeTurn(TurnEnded{
-		Outcome: Unknown, Reason: "the worker ended while the message was handed over: the agent may have it", Usage: e.Found.Used,
+		Outcome: Unknown, Reason: "the worker ended while it sent the message: the agent may have received it", Usage: e.Found.Used,
 	})
 	return nil
 }
@@ -251,7 +251,7 @@ func (f fold) requeueTurn() {
 
 func (f fold) handingBegun() error {
 	if !f.Sitting.Seated() || f.Turn != nil && !f.goesOn() || f.Turn == nil && len(f.Queue) == 0 {
-		return outOfTurn("nothing to hand over")
+		return outOfTurn("no message to send")
 	}
 	if f.Turn != nil {
 		f.Turn.Cut, f.Turn.Due = false, false
@@ -267,7 +267,7 @@ func (f fold) handingBegun() error {
 
 func (f fold) deliveryBegun(e DeliveryBegun) error {
 	if !f.Sitting.Seated() || f.Turn != nil || e.ID == "" {
-		return outOfTurn("delivery %s", e.ID)
+		return outOfTurn("result %s", e.ID)
 	}
 	f.Turn = &Turn{Message: Message{ID: e.ID}, Delivery: true, Since: f.now}
 	f.Wakes, f.NextWake = 0, time.Time{}
@@ -278,7 +278,7 @@ func (f fold) deliveryBegun(e DeliveryBegun) error {
 func (f fold) notHanded(e NotHanded) error {
 	switch {
 	case f.Turn == nil || f.Turn.ID != e.ID:
-		return outOfTurn("message %s is not handed over", e.ID)
+		return outOfTurn("message %s was not sent", e.ID)
 	case f.Turn.Delivery:
 		f.Turn, f.Asks = nil, nil
 	case f.Turn.Parts > 0:

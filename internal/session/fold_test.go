@@ -508,7 +508,7 @@ func TestADeliveryKeepsToTheBudget(t *testing.T) {
 	}
 	l.do(session.BudgetAsked{}).want(session.Asking, session.Rest).refuse(session.BudgetAsked{})
 	l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "stop"}})
-	if err := l.CheckBudget(); err == nil || !strings.Contains(err.Error(), "say something") {
+	if err := l.CheckBudget(); err == nil || !strings.Contains(err.Error(), "send a message") {
 		t.Errorf("after stop: %v", err)
 	}
 	l.do(session.BudgetAsked{}, session.Answered{Reply: run.Reply{QuestionID: "qst-2", Text: "100"}})

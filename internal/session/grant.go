@@ -64,10 +64,10 @@ func (g *Grant) check(session Input) error {
 		return nil
 	}
 	if g.Run.Repository.Path != session.Repository.Path || g.Run.Repository.Prefix != session.Repository.Prefix {
-		return errors.New("the runs of a session work on its own repository")
+		return errors.New("the runs of a session must use the session's repository")
 	}
 	if g.Total < 1 || g.Total > maxTotal || g.AtOnce < 1 || g.AtOnce > g.Total {
-		return fmt.Errorf("the bounds of the session's runs are %d at once and %d in all: want 1 to %d", g.AtOnce, g.Total, maxTotal)
+		return fmt.Errorf("the limits of the session's runs are %d at once and %d in all: want 1 to %d", g.AtOnce, g.Total, maxTotal)
 	}
 	if err := g.Input(session.ID, "a-run", "a goal", session.Repository.Base).Validate(); err != nil {
 		return fmt.Errorf("the runs of the session: %w", err)
@@ -91,9 +91,9 @@ type RunWish struct {
 func (w RunWish) Check() error {
 	switch {
 	case strings.TrimSpace(w.Goal) == "":
-		return errors.New("the goal is empty: say what the run shall reach")
+		return errors.New("the goal is empty: write what to change")
 	case len(w.Goal) > run.MaxGoalBytes:
-		return fmt.Errorf("the goal has %d bytes, at most %d fit: say it shorter, or name a file of the repository's last commit", len(w.Goal), run.MaxGoalBytes)
+		return fmt.Errorf("the goal has %d bytes, at most %d fit: shorten it, or name a file of the repository's last commit", len(w.Goal), run.MaxGoalBytes)
 	case len(w.Key) > maxKey || strings.ContainsFunc(w.Key, isNoKey):
 		return fmt.Errorf("the key %+.80q: want at most %d letters, digits, '.', '_' and '-'", w.Key, maxKey)
 	}

@@ -9,7 +9,7 @@ import (
 
 func (f fold) sittingAsked() error {
 	if f.Sitting == nil {
-		return outOfTurn("no sitting to end")
+		return outOfTurn("no agent process to end")
 	}
 	f.Sitting.Going = true
 	return nil
@@ -25,7 +25,7 @@ const (
 // far it came.
 func (f fold) sittingEnded(e SittingEnded) error {
 	if f.Sitting == nil || e.Epoch != f.Sitting.Epoch {
-		return outOfTurn("the end of sitting %d", e.Epoch)
+		return outOfTurn("the end of agent process %d", e.Epoch)
 	}
 	seated, asked := f.Sitting.Queue != "", f.Sitting.Going
 	f.Forgot = e.End == Forgotten || f.Forgot

@@ -210,8 +210,8 @@ func New(in Input, now time.Time) *Snapshot {
 // The errors of refused messages. A refused message changes nothing.
 var (
 	ErrRetired = errors.New("the session is retired")
-	ErrFull    = fmt.Errorf("%d messages wait already", MaxQueue)
-	ErrIdle    = errors.New("no turn is under way")
+	ErrFull    = fmt.Errorf("%d messages are waiting already", MaxQueue)
+	ErrIdle    = errors.New("no turn is in progress")
 )
 
 // CheckMessage returns nil if the message can be taken. A message that is known is fine.
@@ -228,7 +228,7 @@ func (s *Snapshot) CheckMessage(m Message) error {
 // checkName returns an error for the name of a sender that history cannot carry.
 func checkName(by string) error {
 	if len(by) > maxTitle {
-		return fmt.Errorf("the name of who says it has %d bytes: at most %d can be", len(by), maxTitle)
+		return fmt.Errorf("the sender's name has %d bytes, at most %d fit", len(by), maxTitle)
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func (s *Snapshot) checkPlace(m Message) error {
 	case strings.TrimSpace(m.Text) == "":
 		return run.ErrEmpty
 	case len(m.Text) > MaxMessage:
-		return fmt.Errorf("the message has %d bytes: at most %d can be, put the rest into a file of the repository", len(m.Text), MaxMessage)
+		return fmt.Errorf("the message has %d bytes, at most %d fit: put the rest into a file of the repository", len(m.Text), MaxMessage)
 	case s.Knows(m.ID):
 		return nil
 	case len(s.Queue) >= MaxQueue || waiting > maxWaiting:

@@ -24,7 +24,7 @@ func (f fold) wakeAsked(e WakeAsked) error {
 func pauseAfter(tries int) time.Duration { return min(firstPause<<min(tries-1, 10), maxPause) }
 
 // errForgotten says why no delivery wakes an agent that has forgotten its session.
-var errForgotten = errors.New("session_not_live: the agent knows its session no more: say --fresh begins another, which knows nothing of this one")
+var errForgotten = errors.New("session_not_live: the agent no longer knows its session: `say --fresh` starts a new one, without the old conversation")
 
 // CheckWake returns why a delivery may not wake the agent now, and when it may: at the zero time a person must say
 // something before. It returns nil if the delivery may, or has no need to.
@@ -34,7 +34,7 @@ func (s *Snapshot) CheckWake(now time.Time) (at time.Time, err error) {
 	case s.Forgot:
 		return time.Time{}, errForgotten
 	case now.Before(s.NextWake):
-		return s.NextWake, fmt.Errorf("session_not_live: no delivery came of the last start (%d in a row): the next start is at %s", s.Wakes, s.NextWake.Format("15:04:05 UTC"))
+		return s.NextWake, fmt.Errorf("session_not_live: the agent was started %d times and took no result: the next start is at %s", s.Wakes, s.NextWake.Format("15:04:05 UTC"))
 	}
 	return time.Time{}, nil
 }

@@ -79,7 +79,7 @@ const (
 var Ends = []End{Slept, Ended, Died, WasLost, Held, Unstarted, Forgotten}
 
 // UnmarshalText refuses an unknown end.
-func (e *End) UnmarshalText(b []byte) error { return decodeWord(e, b, "end of a sitting", Ends) }
+func (e *End) UnmarshalText(b []byte) error { return decodeWord(e, b, "end of an agent process", Ends) }
 
 // Outcome is the way in which a message ended.
 type Outcome string

@@ -38,7 +38,7 @@ const writeSuffix = ":rw"
 func ParseDir(text, from string) (path string, write bool, err error) {
 	path, write = strings.CutSuffix(text, writeSuffix)
 	if path == "" {
-		return "", false, errors.New("it names no directory")
+		return "", false, errors.New("no directory given")
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(from, path)
@@ -49,7 +49,7 @@ func ParseDir(text, from string) (path string, write bool, err error) {
 // CheckTool refuses a text that is not one rule for tools: a client would take it for several, or for a flag.
 func CheckTool(text string) error {
 	if text == "" || strings.HasPrefix(text, "-") || !isOneRule(text) {
-		return fmt.Errorf("tool %q: give one name or rule in the agent's own words, such as 'Bash(go test *)', and each further one by itself", text)
+		return fmt.Errorf("tool %q: give one name or rule of the agent, such as 'Bash(go test *)'; repeat the option for more", text)
 	}
 	return checkPrintable(text)
 }

@@ -62,12 +62,12 @@ const (
 	Dir      Rest = ":<directory>"
 )
 
-const ownProgram = "runs a program of somebody's choice as the provider"
+const ownProgram = "runs any program as the provider"
 
 // registry holds every kind.
 var registry = []Traits{
 	{Kind: Command, Label: "a program", Rest: Argv, Options: modelOptions, Costs: true, Foreign: ownProgram},
-	{Kind: Replay, Label: "recorded answers", Rest: Dir, Costs: true, Foreign: "takes answers from a directory of somebody's choice"},
+	{Kind: Replay, Label: "recorded answers", Rest: Dir, Costs: true, Foreign: "takes answers from any directory"},
 	{Kind: Anthropic, Label: "the API of Anthropic", Rest: Model, Options: modelOptions, MaxTemperature: 1, Costs: true},
 	{Kind: OpenAI, Label: "the API of OpenAI", Rest: Model, Options: modelOptions, Costs: true},
 	{
@@ -82,11 +82,11 @@ var registry = []Traits{
 		Kind: ACP, Label: "an agent of ACP", Agent: true, Rest: Argv, Costs: true,
 		// The agent alone decides which tools it asks about, so none can be taken from it.
 		Options: []Option{ModeOption, SystemOption, DirsOption, ToolsOption, ServersOption, EnvOption},
-		Foreign: "runs a program of somebody's choice, or an agent that obeys a repository's own settings",
+		Foreign: "runs any program, or an agent that obeys the repository's own settings",
 	},
 	{
 		Kind: OpenClaw, Label: "OpenClaw gateway", Agent: true, Gateway: true, Options: []Option{ModeOption, SystemOption},
-		Foreign: "uses a gateway that the box does not hold",
+		Foreign: "uses a gateway outside of the sandbox",
 	},
 	{
 		Kind: Pi, Label: "pi", Agent: true, Rest: AnyModel, Costs: true, TellsReason: true, Deliveries: true,

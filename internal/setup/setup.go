@@ -20,7 +20,7 @@ type Options struct {
 	// ReadDirs are absolute paths of further directories that it may only read.
 	ReadDirs []string `json:"readDirs,omitempty"`
 	Tools    []string `json:"tools,omitempty"`   // tools that need no permission, in the agent's own words
-	NoTools  []string `json:"noTools,omitempty"` // tools that it may not use
+	NoTools  []string `json:"noTools,omitempty"` // forbidden tools
 	// Servers are MCP servers by name. The agent starts them, in its own box.
 	Servers map[string]Server `json:"servers,omitempty"`
 	// MaxOutputTokens bounds one answer of the model; zero leaves the bound to the ladder. See agent.AnswerTokens.
@@ -47,9 +47,9 @@ const (
 	SystemOption      Option = "a system prompt"
 	DirsOption        Option = "further directories"
 	ToolsOption       Option = "tools that need no permission"
-	NoToolsOption     Option = "tools that it may not use"
+	NoToolsOption     Option = "forbidden tools"
 	ServersOption     Option = "MCP servers"
-	OutputOption      Option = "a bound of its answers"
+	OutputOption      Option = "a limit of its answers"
 	TemperatureOption Option = "a temperature"
 	EnvOption         Option = "variables"
 )
@@ -124,7 +124,7 @@ func (s Options) Validate(kind Kind) error {
 			if others := ListKinds(func(t Traits) bool { return slices.Contains(t.Options, o) }, "or"); others != "" {
 				hint = ", or use " + others
 			}
-			return fmt.Errorf("%s takes no choice of %s: leave it out%s", kind, o, hint)
+			return fmt.Errorf("%s does not support %s: leave it out%s", kind, o, hint)
 		}
 	}
 	about := kind.Traits()
@@ -169,10 +169,10 @@ func (s Options) Check() error {
 		}
 	}
 	if len(s.System) > maxSystem {
-		return fmt.Errorf("the system prompt has %d bytes: at most %d can be", len(s.System), maxSystem)
+		return fmt.Errorf("the system prompt has %d bytes, at most %d fit", len(s.System), maxSystem)
 	}
 	if s.MaxOutputTokens < 0 {
-		return fmt.Errorf("the bound of answers is %d tokens: want a positive number", s.MaxOutputTokens)
+		return fmt.Errorf("the limit of answers is %d tokens: want a positive number", s.MaxOutputTokens)
 	}
 	return checkServers(s.Servers)
 }
@@ -188,7 +188,7 @@ func (s Options) IsZero() bool { return len(s.Used()) == 0 }
 
 func checkList(list []string) error {
 	if len(list) > maxEntries {
-		return fmt.Errorf("%d entries in one option: at most %d can be", len(list), maxEntries)
+		return fmt.Errorf("%d entries in one option, at most %d are allowed", len(list), maxEntries)
 	}
 	for _, entry := range list {
 		if entry == "" || len(entry) > maxEntry || strings.ContainsAny(entry, "\x00\n") {
@@ -200,7 +200,7 @@ func checkList(list []string) error {
 
 func checkServers(servers map[string]Server) error {
 	if len(servers) > maxEntries {
-		return fmt.Errorf("%d MCP servers: at most %d can be", len(servers), maxEntries)
+		return fmt.Errorf("%d MCP servers, at most %d are allowed", len(servers), maxEntries)
 	}
 	//workflowcheck:ignore // any one of the faults may be told
 	for name, server := range servers {

@@ -27,7 +27,7 @@ const attributePoll = 100 * time.Millisecond
 func EnsureSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
 	missing, err := missingAttributes(ctx, c, namespace)
 	if _, none := errors.AsType[*serviceerror.NamespaceNotFound](err); none {
-		return fmt.Errorf("namespace %s is not there: create it with temporal operator namespace create --namespace %s, or configure another", namespace, namespace)
+		return fmt.Errorf("namespace %s does not exist: create it with temporal operator namespace create --namespace %s, or configure another", namespace, namespace)
 	}
 	if err != nil {
 		return fmt.Errorf("search attributes of namespace %s: %w", namespace, err)
@@ -80,7 +80,7 @@ func ExplainMissing(err error) error {
 	if !ok || !slices.ContainsFunc(slices.Collect(maps.Keys(attribute.Types())), func(name string) bool { return strings.Contains(refused.Message, name) }) {
 		return err
 	}
-	return fmt.Errorf("%w: a worker of this version registers it; end the one that runs, and start it anew", err)
+	return fmt.Errorf("%w: a worker of this version registers it; restart your worker", err)
 }
 
 func operatorCommand(namespace string, missing map[string]enums.IndexedValueType) string {

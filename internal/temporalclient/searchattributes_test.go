@@ -86,7 +86,7 @@ func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
 
 func TestACallThatLacksAnAttributeSaysWhatToDo(t *testing.T) {
 	lacks := serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute RatchetTitle")
-	if err := temporalclient.ExplainMissing(lacks); !errors.Is(err, lacks) || !strings.Contains(err.Error(), "start it anew") {
+	if err := temporalclient.ExplainMissing(lacks); !errors.Is(err, lacks) || !strings.Contains(err.Error(), "restart your worker") {
 		t.Errorf("it says %v", err)
 	}
 	for _, other := range []error{nil, serviceerror.NewInvalidArgument("WorkflowId is not set"), errors.New("RatchetTitle")} {

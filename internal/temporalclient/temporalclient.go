@@ -186,7 +186,7 @@ func readFile(runsDir string) (engine.File, engine.Key, error) {
 	}
 	f, err := engine.ReadFile(runsDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, engine.Key{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("there is no %s in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
+		return f, engine.Key{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("%s does not exist in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
 	}
 	var key engine.Key
 	if err == nil && f.API == "" {

@@ -62,7 +62,7 @@ func (e *Unreachable) Error() string {
 func (e *Unreachable) reason() string {
 	text := strings.TrimPrefix(e.Err.Error(), "failed reaching server: ")
 	if e.metStranger() {
-		return "another program listens there: it does not have the certificate of the engine"
+		return "another program listens there, without the certificate of the engine"
 	}
 	const layer = "Error while dialing: "
 	if i := strings.LastIndex(text, layer); i >= 0 {
@@ -95,15 +95,15 @@ func (e *Unreachable) remedy() string {
 	case e.Source == OwnEngine:
 		return "see its log"
 	case e.Source == Configuration:
-		return "check TEMPORAL_ADDRESS and the profile, set both anew by `eval \"$(starter env)\"`, or start that server"
+		return "check TEMPORAL_ADDRESS and the profile, set both with `eval \"$(starter env)\"`, or start that server"
 	case errors.Is(e.Err, engine.ErrNotOurs):
 		return "run `starter up` with a --runs-dir of your own, or set TEMPORAL_ADDRESS"
 	case errors.Is(e.Err, errOlder):
-		return "stop it, by `starter stop`, and run `starter up` with the same runs directory"
+		return "stop it with `starter stop`, then run `starter up` with the same runs directory"
 	case e.metStranger():
 		return "the engine that wrote it has ended: run `starter up --port 0` with the same runs directory"
 	case e.Source == EngineFile && e.Silent():
-		return "a busy machine makes it slow: try again, and if it stays silent end `starter up` and start it again with the same runs directory"
+		return "the machine may be busy: try again; if that does not help, restart `starter up` with the same runs directory"
 	case e.Source == EngineFile:
 		return "the engine that wrote it has ended: run `starter up` with the same runs directory"
 	}

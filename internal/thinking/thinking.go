@@ -11,9 +11,9 @@ import (
 
 // The errors of Cut.
 var (
-	ErrOpen    = errors.New("the thoughts at its beginning have no end, so what follows them is missing")
-	ErrUnclear = errors.New("it is not clear where its thoughts end: a diff or a marker stands between two closing tags, or there are too many of them")
-	ErrNothing = errors.New("it holds thoughts and nothing else")
+	ErrOpen    = errors.New("the thoughts at its beginning have no end, so the answer after them is missing")
+	ErrUnclear = errors.New("it is unclear where its thoughts end: a diff or a marker is between two closing tags, or there are too many tags")
+	ErrNothing = errors.New("it contains only thoughts")
 )
 
 var (

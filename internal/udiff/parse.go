@@ -68,7 +68,7 @@ func (p *parser) readNext() error {
 		p.readFileNames(cur)
 	case IsHunkHeader(line):
 		if cur == nil || cur.Old == "" && !cur.Git {
-			return &SyntaxError{Line: p.next + 1, Msg: "a hunk stands before any file header: put a --- and a +++ line with the file's name before it" + Hint(bytes.Join(p.lines, []byte("\n")))}
+			return &SyntaxError{Line: p.next + 1, Msg: "a hunk comes before any file header: put a --- and a +++ line with the file's name before it" + Hint(bytes.Join(p.lines, []byte("\n")))}
 		}
 		p.readHunk(cur)
 		return nil

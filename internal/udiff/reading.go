@@ -25,7 +25,7 @@ type Reading struct {
 
 // Notes of readings.
 const (
-	NoteTail    = "text after the hunk passed over"
+	NoteTail    = "text after the hunk ignored"
 	NoteWrapped = "wrapped line joined"
 	NoteBlank   = "added blank line had lost its +"
 )

@@ -36,7 +36,7 @@ func Parse(text string) (Verdict, error) {
 	}
 	said, err := thinking.Cut([]byte(text))
 	if err != nil && !errors.Is(err, thinking.ErrNothing) {
-		return Verdict{}, newError(NoDecision, "The verdict cannot be read: %v. %s", err, wantedForm)
+		return Verdict{}, newError(NoDecision, "Cannot read the verdict: %v. %s", err, wantedForm)
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(string(said), "\r\n", "\n"), "\uFFFD")
 	if strings.TrimSpace(text) == "" {
@@ -49,12 +49,12 @@ func Parse(text string) (Verdict, error) {
 	case len(found) > 1:
 		return Verdict{}, newError(ManyDecisions, "The verdict has %d DECISION tags. %s", len(found), wantedForm)
 	case !found[0].first:
-		return Verdict{}, newError(UnknownDecision, "The DECISION tag does not begin its line. %s", wantedForm)
+		return Verdict{}, newError(UnknownDecision, "The DECISION tag must be at the beginning of its line. %s", wantedForm)
 	}
 	return found[0].readVerdict(text)
 }
 
-const wantedForm = "Write exactly one line that is DECISION, a colon and one of the words PASS, FIX and ASK, and the reasons after it."
+const wantedForm = "Write exactly one line with DECISION, a colon and one of the words PASS, FIX and ASK, and the reasons after it."
 
 // newError returns an Error with a formatted message.
 func newError(code Code, format string, args ...any) *Error {
@@ -106,7 +106,7 @@ func (t tag) readVerdict(text string) (Verdict, error) {
 		return v, nil
 	}
 	if v.Question = chooseQuestion(question, reasons); v.Question == "" {
-		return Verdict{}, newError(NoQuestion, "The decision is ASK, but nothing is asked. Write the question on a line that begins with QUESTION and a colon.")
+		return Verdict{}, newError(NoQuestion, "The decision is ASK, but the question is missing. Write it on a line that begins with QUESTION and a colon.")
 	}
 	return v, nil
 }

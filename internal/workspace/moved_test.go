@@ -56,7 +56,7 @@ var moves = []struct {
 	}, "stray", "it was moved"},
 	{"deleted", func(t *testing.T, a applied) {
 		runGit(t, a.repo, "update-ref", "-d", a.ref())
-	}, "", "it was gone"},
+	}, "", "it was missing"},
 	{"another name of main", func(t *testing.T, a applied) {
 		runGit(t, a.repo, "symbolic-ref", a.ref(), "refs/heads/main")
 	}, "base", "another name of refs/heads/main"},
@@ -70,26 +70,26 @@ var moves = []struct {
 	{"a directory of branches", func(t *testing.T, a applied) {
 		runGit(t, a.repo, "update-ref", "-d", a.ref())
 		runGit(t, a.repo, "update-ref", a.ref()+"/x", string(a.stray))
-	}, "", "in its way was [refs/heads/ratchet/"},
+	}, "", "it was missing, and [refs/heads/ratchet/"},
 	{"a packed directory of branches", func(t *testing.T, a applied) {
 		runGit(t, a.repo, "update-ref", "-d", a.ref())
 		runGit(t, a.repo, "update-ref", a.ref()+"/x", string(a.stray))
 		runGit(t, a.repo, "pack-refs", "--all", "--prune")
-	}, "", "in its way was [refs/heads/ratchet/"},
+	}, "", "it was missing, and [refs/heads/ratchet/"},
 	{"its directory is a branch", func(t *testing.T, a applied) {
 		runGit(t, a.repo, "update-ref", "-d", a.ref())
 		runGit(t, a.repo, "update-ref", "refs/heads/ratchet", string(a.stray))
-	}, "", "in its way was [refs/heads/ratchet ("},
+	}, "", "it was missing, and [refs/heads/ratchet ("},
 	{"rubbish", func(t *testing.T, a applied) {
 		must(t, os.WriteFile(a.file(), []byte("rubbish\n"), 0o644))
-	}, "", "it was gone"},
+	}, "", "it was missing"},
 	{"an empty file, as after a power cut", func(t *testing.T, a applied) {
 		must(t, os.WriteFile(a.file(), nil, 0o644))
-	}, "", "it was gone"},
+	}, "", "it was missing"},
 	{"a directory that is not empty", func(t *testing.T, a applied) {
 		must(t, os.Remove(a.file()))
 		write(t, a.file(), files{"x.lock": "", "deep/er": "rubbish\n"})
-	}, "", "it was gone"},
+	}, "", "it was missing"},
 	{"a pipe", func(t *testing.T, a applied) {
 		must(t, os.Remove(a.file()))
 		must(t, syscall.Mkfifo(a.file(), 0o600))

@@ -54,7 +54,7 @@ func (w *Workspace) ensureBranch(ctx context.Context, held *os.File) (run.Commit
 	}
 	_, err = w.repo.Run(ctx, "merge-base", "--is-ancestor", string(w.spec.Base), string(at.commit))
 	if git.ExitCode(err) == 1 {
-		err = fmt.Errorf("branch %s: at %s, which does not come from %s: %w", w.Branch(), at.commit, w.spec.Base, ErrForeign)
+		err = fmt.Errorf("branch %s: %s does not descend from %s: %w", w.Branch(), at.commit, w.spec.Base, ErrForeign)
 	}
 	if err == nil {
 		err = w.checkOwned(ctx, at.commit)

@@ -53,9 +53,9 @@ func (s standing) inWords() string {
 	case s.to != "":
 		return "it was another name of " + s.to
 	case len(s.blocking) > 0:
-		return fmt.Sprintf("it was gone, and in its way was %v", s.blocking)
+		return fmt.Sprintf("it was missing, and %v was in its way", s.blocking)
 	case s.commit == "":
-		return "it was gone"
+		return "it was missing"
 	}
 	return "it was moved"
 }

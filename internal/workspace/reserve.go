@@ -73,5 +73,5 @@ func (w *Workspace) checkOwned(ctx context.Context, tip run.Commit) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("branch %s: at %s, which run %s has not made: %w", w.Branch(), tip, w.spec.RunID, ErrForeign)
+	return fmt.Errorf("branch %s: run %s did not make its commit %s: %w", w.Branch(), w.spec.RunID, tip, ErrForeign)
 }

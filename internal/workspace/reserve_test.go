@@ -67,7 +67,7 @@ func TestABranchOfANumberIsNotAnotherRuns(t *testing.T) {
 	runGit(t, r, "switch", "-q", "main")
 	before := refs(t, r)
 	w := open(t, spec)
-	if err := w.Prepare(t.Context()); !errors.Is(err, workspace.ErrForeign) || !strings.Contains(err.Error(), "has not made") {
+	if err := w.Prepare(t.Context()); !errors.Is(err, workspace.ErrForeign) || !strings.Contains(err.Error(), "did not make") {
 		t.Errorf("error %v, want ErrForeign", err)
 	}
 	if after := refs(t, r); after != before {

@@ -20,7 +20,7 @@ var (
 	ErrNoCommits     = errors.New("no commits yet")
 	ErrBase          = errors.New("no such commit")
 	ErrDirty         = errors.New("changes are not committed")
-	ErrBranchName    = errors.New("a branch is called ratchet")
+	ErrBranchName    = errors.New("a branch has the name ratchet")
 	ErrReftable      = errors.New("references are in reftables, which cannot be used: run git refs migrate --ref-format=files")
 )
 
@@ -125,7 +125,7 @@ func revParse(ctx context.Context, r git.Repo, n int, args ...string) ([]string,
 	}
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	if len(lines) != n {
-		return nil, fmt.Errorf("git rev-parse: %d lines, not %d: is a line feed in a path?", len(lines), n)
+		return nil, fmt.Errorf("git rev-parse: %d lines, not %d: a path seems to contain a line feed", len(lines), n)
 	}
 	return lines, nil
 }
@@ -174,7 +174,7 @@ func (p place) source(ctx context.Context, base string) (Source, error) {
 	if out, err := p.repo.Run(ctx, "for-each-ref", "--count=1", "refs/heads/ratchet"); err != nil {
 		return Source{}, err
 	} else if strings.HasSuffix(strings.TrimSpace(string(out)), "\trefs/heads/ratchet") {
-		return Source{}, fmt.Errorf("%w, which is in the way of the runs' branches ratchet/...: rename it", ErrBranchName)
+		return Source{}, fmt.Errorf("%w, so branches ratchet/... cannot be made: rename it", ErrBranchName)
 	}
 	branch, err := p.repo.Run(ctx, "symbolic-ref", "--short", "-q", "HEAD")
 	if err != nil && git.ExitCode(err) != 1 { // 1: detached
@@ -221,7 +221,7 @@ func (p place) checkClean(ctx context.Context, head run.Commit) error {
 		return err
 	}
 	first, _, _ := strings.Cut(string(out), "\x00")
-	return fmt.Errorf("%w (%d files, %q first): commit or stash them, or pass --base HEAD to run from the last commit without them",
+	return fmt.Errorf("%w (%d files, first %q): commit or stash them, or use --base HEAD to run from the last commit without them",
 		ErrDirty, strings.Count(string(out), "\x00"), strings.TrimSpace(first[min(3, len(first)):]))
 }
 

@@ -124,7 +124,7 @@ func TestInspectRefuses(t *testing.T) {
 		{"a base that is a tree", inRepo(func(t *testing.T, r git.Repo) {}), "HEAD:lib", workspace.ErrBase, "name a branch"},
 		{"a modified file", inRepo(func(t *testing.T, r git.Repo) {
 			write(t, r.Dir, files{"main.go": "package other\n"})
-		}), "", workspace.ErrDirty, `"main.go" first): commit or stash them, or pass --base HEAD`},
+		}), "", workspace.ErrDirty, `first "main.go"): commit or stash them, or use --base HEAD`},
 		{"a staged file", inRepo(func(t *testing.T, r git.Repo) {
 			write(t, r.Dir, files{"new.go": "package main\n"})
 			runGit(t, r, "add", "new.go")

@@ -181,7 +181,7 @@ func settleFiles(ctx context.Context, shadow git.Repo, root *os.Root, commit run
 			}
 		}
 	}
-	return errors.New("files do not become those of the commit")
+	return errors.New("the files differ from the commit even after git wrote them")
 }
 
 // strays holds the files in which a work tree differs from its commit.

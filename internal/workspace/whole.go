@@ -24,14 +24,14 @@ func (p place) checkWhole(ctx context.Context, commit run.Commit) error {
 	})
 	switch {
 	case errors.Is(err, git.ErrObject):
-		return fmt.Errorf("%w from commit %.12s, or damaged (%w): see what git fsck says, or run from a whole clone", ErrLacks, commit, err)
+		return fmt.Errorf("%w from commit %.12s, or damaged (%w): run git fsck, or use a full clone", ErrLacks, commit, err)
 	case err != nil || lacks.count == 0:
 		return err
 	case p.isPartial(ctx):
-		return fmt.Errorf("%w from commit %.12s, %d of them, for this is a partial clone: get them with git fetch --refetch --no-filter, or run from a full clone",
+		return fmt.Errorf("%w from commit %.12s (%d), because this is a partial clone: get them with git fetch --refetch --no-filter, or use a full clone",
 			ErrLacks, commit, lacks.count)
 	}
-	return fmt.Errorf("%w from commit %.12s, %d of them: see what git fsck says, or run from a whole clone", ErrLacks, commit, lacks.count)
+	return fmt.Errorf("%w from commit %.12s (%d): run git fsck, or use a full clone", ErrLacks, commit, lacks.count)
 }
 
 // isPartial reports whether the repository is a partial clone, which leaves objects with another

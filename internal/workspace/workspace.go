@@ -183,10 +183,10 @@ func CheckFree(ctx context.Context, repo, branch string) error {
 		name := strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "refs/heads/")
 		there := strings.ToLower(name)
 		if there == wanted {
-			return fmt.Errorf("branch %s is there already: %w", display.Line(name), ErrBranchTaken)
+			return fmt.Errorf("branch %s already exists: %w", display.Line(name), ErrBranchTaken)
 		}
 		if strings.HasPrefix(wanted, there+"/") || strings.HasPrefix(there, wanted+"/") {
-			return fmt.Errorf("branch %s cannot be beside branch %s: %w", branch, display.Line(name), ErrBranchTaken)
+			return fmt.Errorf("branch %s cannot exist beside branch %s: %w", branch, display.Line(name), ErrBranchTaken)
 		}
 	}
 	return nil

@@ -122,7 +122,7 @@ func (d *Deliveries) MustStay() error {
 // Attach tells of a process that serves the session from now on.
 func (d *Deliveries) Attach(ctx workflow.Context, p Process) {
 	if d.process != nil {
-		d.Detach("another process serves the session")
+		d.Detach("another process has the session")
 	}
 	d.settleLoss(ctx)
 	d.process, d.proved = &p, false

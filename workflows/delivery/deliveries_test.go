@@ -167,7 +167,7 @@ func TestAnUnknownAcceptanceIsNeverSentAgain(t *testing.T) {
 // shows: a new process proves nothing of an old one.
 func TestAnUnansweredAttemptEndsWithTheNextProcess(t *testing.T) {
 	for want, l := range map[string]look{
-		"turn u-1: turn_completed": read("u-1", delivery.TurnCompleted), "turn u-1, which has no end": read("u-1", ""),
+		"turn u-1: turn_completed": read("u-1", delivery.TurnCompleted), "turn u-1, which has not ended": read("u-1", ""),
 		"does not find the message": {}, "ended before it answered": {out: activities.ReconcileResult{Recent: true}},
 		"find the message": {err: temporal.NewApplicationError("not yet", activities.ReadError)},
 	} {
@@ -514,16 +514,16 @@ func TestUpdatesThatAreRefusedLeaveNothing(t *testing.T) {
 	wide.ReservedBy = strings.Repeat("x", 8*delivery.MaxBatchBytes)
 	rows := map[string]*updated{}
 	p.then(time.Second, func() {
-		rows["batch_invalid: batch b-2 is delivered as"] = p.update(flow.EnqueueUpdate, long)
+		rows["batch_invalid: batch b-2 has"] = p.update(flow.EnqueueUpdate, long)
 		rows["batch_invalid: batch b-3 has 0 jobs"] = p.update(flow.EnqueueUpdate, lines)
 		rows["batch_invalid: batch id"] = p.update(flow.EnqueueUpdate, parcel("../b"))
 		rows["batch_invalid: batch b-4 has"] = p.update(flow.EnqueueUpdate, wide)
 		rows["batch_known"] = p.update(flow.EnqueueUpdate, other)
 		rows["batch_not_open"] = p.update(flow.CloseUpdate, flow.Closing{Batch: "b-9", Reason: delivery.Confirmed})
-		rows["nothing of batch b-1 was sent: close it with --cancelled"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed})
+		rows["batch b-1 was not sent: close it with --cancelled"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed})
 		rows["note_too_long"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed, Note: strings.Repeat("x", 3000)})
 		rows["note_too_long: at most"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed, Note: strings.Repeat("<", 1000)})
-		rows[`is not to be closed as "delivered"`] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Delivered})
+		rows[`cannot be closed as "delivered"`] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Delivered})
 	})
 	var again *updated
 	p.then(time.Second, func() { again = p.update(flow.EnqueueUpdate, parcel("b-1")) })

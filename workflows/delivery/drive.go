@@ -91,7 +91,7 @@ func (d *Deliveries) bindProcess(ctx workflow.Context) {
 	}
 	err := d.emitEvent(ctx, delivery.Bound{Session: d.Session, Thread: d.process.Thread, Adapter: d.process.Adapter})
 	if err != nil && !errors.Is(err, delivery.ErrPendingResolution) {
-		d.tellProblem("session_profile_mismatch: the session goes on as %s thread %s, and its deliveries are for thread %s", d.process.Adapter, d.process.Thread, d.fold.Thread)
+		d.tellProblem("session_profile_mismatch: the session continues as %s thread %s, but its results are for thread %s", d.process.Adapter, d.process.Thread, d.fold.Thread)
 	}
 }
 
@@ -197,7 +197,7 @@ func (d *Deliveries) proveThread(ctx workflow.Context) bool {
 	})
 	if err != nil {
 		problem := report.ProblemOf(err)
-		d.tellProblem("the thread is not proved: %s", problem.Message)
+		d.tellProblem("the state of the thread is not proved: %s", problem.Message)
 		if problem.Code == activities.ReadError {
 			_ = d.emitEvent(ctx, delivery.Invalidated{Session: managed.ID, Epoch: managed.Epoch, Reason: "the thread could not be read"})
 		}
@@ -232,7 +232,7 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 	begun, _, err := d.fold.Begin(b, workflow.Now(ctx))
 	if err != nil || begun == nil || d.emitEvent(ctx, *begun) != nil {
 		d.host.TakeTurnBack(ctx, b.Marker)
-		d.tellProblem("the gate refuses the attempt: %v", err)
+		d.tellProblem("the rules for results refuse the attempt: %v", err)
 		d.backOff(ctx)
 		return
 	}
@@ -263,7 +263,7 @@ func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int
 		d.tellProblem("the attempt was refused (%s): %s", out.Refused, out.Reason)
 		d.backOff(ctx)
 	default:
-		d.tellProblem("nobody knows whether the attempt was accepted: %s", report.ProblemOf(err).Message)
+		d.tellProblem("the attempt may or may not have been accepted: %s", report.ProblemOf(err).Message)
 		d.lookAt = now
 	}
 }
@@ -283,12 +283,12 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 		return earliest(next, d.lookAt)
 	}
 	var out activities.ReconcileResult
-	err := runActivity(quickActivity(d.host.ReachProcess(ctx), "Look what became of an attempt"), &out, acts.ReconcileDelivery, activities.ReconcileInput{
+	err := runActivity(quickActivity(d.host.ReachProcess(ctx), "Look up the outcome of an attempt"), &out, acts.ReconcileDelivery, activities.ReconcileInput{
 		Session: d.Session, Sitting: d.process.Sitting, Epoch: a.Epoch, Marker: a.Marker,
 	})
 	switch {
 	case err != nil:
-		d.tellProblem("the attempt cannot be looked for: %s", report.ProblemOf(err).Message)
+		d.tellProblem("cannot look up the attempt: %s", report.ProblemOf(err).Message)
 	case !current:
 		_ = d.emitEvent(ctx, delivery.Unanswered{RequestID: a.RequestID, Shown: shownBy(out)})
 	case out.Marked != nil:
@@ -308,11 +308,11 @@ func shownBy(out activities.ReconcileResult) string {
 	case out.Marked == nil && out.Recent:
 		return "" // it cannot know
 	case out.Marked == nil:
-		return "the process that followed does not find the message in the thread"
+		return "the next agent process does not find the message in the thread"
 	case out.Turn == nil:
-		return fmt.Sprintf("the process that followed finds the message in turn %s, which has no end there", out.Marked.Turn)
+		return fmt.Sprintf("the next agent process finds the message in turn %s, which has not ended", out.Marked.Turn)
 	}
-	return fmt.Sprintf("the process that followed finds the message in turn %s: %s", out.Marked.Turn, out.Turn.What)
+	return fmt.Sprintf("the next agent process finds the message in turn %s: %s", out.Marked.Turn, out.Turn.What)
 }
 
 // writeLedger writes what the ledger lacks. If it cannot be written, the next activity carries it again, and no attempt
@@ -322,7 +322,7 @@ func (d *Deliveries) writeLedger(ctx workflow.Context) {
 		return
 	}
 	last := d.state.Entries
-	err := runActivity(quickActivity(ctx, "Record the deliveries"), nil, acts.RecordDelivery, activities.RecordInput{Session: d.Session, Record: d.state.Unrecorded})
+	err := runActivity(quickActivity(ctx, "Record the results"), nil, acts.RecordDelivery, activities.RecordInput{Session: d.Session, Record: d.state.Unrecorded})
 	if err != nil {
 		d.tellProblem("the ledger cannot be written: %s", report.ProblemOf(err).Message)
 		return

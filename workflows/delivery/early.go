@@ -115,4 +115,4 @@ func (d *Deliveries) takeEarly(ctx workflow.Context) {
 }
 
 // errUnnamed says why an early batch waits.
-var errUnnamed = errors.New("session_not_live: the session has named no thread; see starter session list")
+var errUnnamed = errors.New("session_not_live: the session has no thread yet; see starter session list")

@@ -52,7 +52,7 @@ const (
 
 func (d *Deliveries) setHandlers(ctx workflow.Context) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, EnqueueUpdate, d.enqueue, workflow.UpdateHandlerOptions{
-		Validator: d.checkParcel, Description: "a batch for the session",
+		Validator: d.checkParcel, Description: "a batch of results for the session",
 	})
 	if err == nil {
 		err = workflow.SetUpdateHandlerWithOptions(ctx, CloseUpdate, d.closeBatch, workflow.UpdateHandlerOptions{
@@ -63,7 +63,7 @@ func (d *Deliveries) setHandlers(ctx workflow.Context) error {
 		err = workflow.SetUpdateHandler(ctx, SweepUpdate, func(ctx workflow.Context) (Swept, error) { return Swept{d.sweepDeadlines(ctx)}, nil })
 	}
 	if err == nil {
-		err = workflow.SetQueryHandlerWithOptions(ctx, Query, func() (View, error) { return d.view(), nil }, workflow.QueryHandlerOptions{Description: "the deliveries into the session"})
+		err = workflow.SetQueryHandlerWithOptions(ctx, Query, func() (View, error) { return d.view(), nil }, workflow.QueryHandlerOptions{Description: "the results for the session"})
 	}
 	return err
 }
@@ -95,7 +95,7 @@ func (d *Deliveries) checkParcel(ctx workflow.Context, p activities.Parcel) erro
 	}
 	switch known, same := d.findWords(p); {
 	case d.ended || d.fold.Session.State == delivery.Retired:
-		return refuseUpdate(StateError, errors.New("session_retired: the session takes no more deliveries"))
+		return refuseUpdate(StateError, errors.New("session_retired: the session accepts no more results"))
 	case same:
 		return nil
 	case known:
@@ -172,7 +172,7 @@ func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
 	closing := d.closingOf(c)
 	if d.findEarly(closing.Batch) >= 0 {
 		if closing.Reason != delivery.Cancelled {
-			return refuseUpdate(StateError, fmt.Errorf("batch_not_open: batch %s is not to be closed as %q: nothing of it was sent", closing.Batch, closing.Reason))
+			return refuseUpdate(StateError, fmt.Errorf("batch_not_open: batch %s cannot be closed as %q: it was not sent", closing.Batch, closing.Reason))
 		}
 		return nil
 	}
@@ -180,7 +180,7 @@ func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
 		return refuseUpdate(StateError, fmt.Errorf("batch_not_open: %w", err))
 	}
 	if e := d.fold.Known(closing.Batch); closing.Reason == delivery.Confirmed && e != nil && e.Generation == 0 {
-		return refuseUpdate(StateError, fmt.Errorf("batch_not_open: nothing of batch %s was sent: close it with --cancelled", closing.Batch))
+		return refuseUpdate(StateError, fmt.Errorf("batch_not_open: batch %s was not sent: close it with --cancelled", closing.Batch))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 func (d *Deliveries) checkSize(p activities.Parcel) error {
 	size := sizeOf(p)
 	if size > maxParcelBytes {
-		return refuseUpdate(InvalidError, fmt.Errorf("batch_invalid: batch %s has %d bytes as JSON, at most %d can be", p.ID, size, maxParcelBytes))
+		return refuseUpdate(InvalidError, fmt.Errorf("batch_invalid: batch %s has %d bytes as JSON, at most %d fit", p.ID, size, maxParcelBytes))
 	}
 	open := 2*size + sizeOf(d.state.Unrecorded) + 2*sizeOf(d.state.Early)
 	for _, e := range d.fold.Queue {

@@ -30,7 +30,7 @@ func TestDispatchesWaitForEachOtherAWhile(t *testing.T) {
 			t.Errorf("%s: %+v", id, got)
 		}
 	}
-	if got, _ := d.dispatchResult("l-2"); got.Diagnostic != "another dispatch is under way: process 7 took the lock" {
+	if got, _ := d.dispatchResult("l-2"); got.Diagnostic != "another message is in progress: process 7 took the lock" {
 		t.Errorf("l-2: got the diagnostic %q, want the holder of the lock", got.Diagnostic)
 	}
 }

@@ -89,7 +89,7 @@ func (v *delivery) probeTarget(ctx workflow.Context) (seen activities.LookResult
 		err = workflow.ExecuteActivity(quickActivity(ctx, "Ask the target's client whether it runs"), acts.Ask, n).Get(ctx, &seen)
 		return seen, err
 	}
-	err = workflow.ExecuteActivity(quickActivity(ctx, "Look whether the target lives"), acts.Look, v.id).Get(ctx, &seen)
+	err = workflow.ExecuteActivity(quickActivity(ctx, "Check whether the target runs"), acts.Look, v.id).Get(ctx, &seen)
 	return seen, err
 }
 
@@ -182,7 +182,7 @@ func (v *delivery) deliverOnce(ctx workflow.Context) (activities.DeliverResult, 
 // resumeSession resumes the dormant session for one turn. The dispatch owns the outcome of the turn.
 func (v *delivery) resumeSession(ctx workflow.Context, receipt dispatch.Receipt) (dispatch.Result, error) {
 	var trust activities.TrustResult
-	if err := workflow.ExecuteActivity(quickActivity(ctx, "Look whether the directory is trusted"), acts.Trust, v.to.CWD).Get(ctx, &trust); err != nil {
+	if err := workflow.ExecuteActivity(quickActivity(ctx, "Check whether the directory is trusted"), acts.Trust, v.to.CWD).Get(ctx, &trust); err != nil {
 		return dispatch.Result{}, v.releaseAfterError(ctx, err)
 	}
 	if !trust.OK {
@@ -311,7 +311,7 @@ func isUnbegun(err error) bool {
 func unknownOutcome(by dispatch.Transport, err error) dispatch.Outcome {
 	out := dispatch.Outcome{Kind: dispatch.Unknown, Transport: by, Error: report.ProblemOf(err).Message}
 	if report.IsSilent(err) {
-		out.Error = "the worker that did it ended, or lost the server, before it could tell"
+		out.Error = "the worker ended, or lost the server, before it could report the result"
 	}
 	return out
 }
@@ -325,6 +325,6 @@ func failedOutcome(by dispatch.Transport, err error) dispatch.Outcome {
 func goneOutcome(why dispatch.Reason) dispatch.Outcome {
 	return dispatch.Outcome{
 		Kind: dispatch.Rejected, Transport: dispatch.ControlSocket, RejectReason: why,
-		Error: "nobody listened any more, and the second look found: " + string(why),
+		Error: "nothing listened any more, and the second look found: " + string(why),
 	}
 }

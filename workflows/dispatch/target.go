@@ -80,7 +80,7 @@ func Dispatch(ctx workflow.Context, in Input) (dispatch.History, error) {
 	})
 	if err == nil {
 		err = workflow.SetQueryHandlerWithOptions(ctx, Query, func() (dispatch.History, error) { return d.history(), nil },
-			workflow.QueryHandlerOptions{Description: "the last dispatches, and those under way"})
+			workflow.QueryHandlerOptions{Description: "the last messages, and those in progress"})
 	}
 	if err != nil {
 		return dispatch.History{}, err
@@ -165,7 +165,7 @@ func (d *target) checkMessage(ctx workflow.Context, m dispatch.Message) error {
 		return fmt.Errorf("the message's sender lacks %s", strings.Join(missing, ", "))
 	}
 	if workflow.GetInfo(ctx).GetCurrentHistoryLength() > maxHistory {
-		return errors.New("too many dispatches went to the target while one owned its turn: wait for the end of that one")
+		return errors.New("too many messages went to the target while another one waits for its turn: wait until that turn ends")
 	}
 	return m.Request.Validate()
 }
@@ -201,7 +201,7 @@ func (d *target) serveMessage(ctx workflow.Context, l dispatch.Message) (dispatc
 		return d.mailMessage(ctx, l, to)
 	}
 	if to.Recordless && l.Request.Intent == dispatch.OwnedOutcome {
-		return rejectDispatch(dispatch.BadTarget, "", "a session listens there that has no record: it can be sent to, and not resumed")
+		return rejectDispatch(dispatch.BadTarget, "", "a session without a record listens there: it takes messages, but cannot be resumed")
 	}
 	busy, err := d.lockSection(ctx, l)
 	if err != nil {
@@ -220,8 +220,8 @@ const lockWait = 2 * time.Second
 
 // Diagnostics of a receipt with the reason target-locked.
 const (
-	turnOwned = "a dispatch owns its turn, and the session has not ended"
-	stillBusy = "another dispatch is under way"
+	turnOwned = "another message waits for its turn, and the session has not ended"
+	stillBusy = "another message is in progress"
 )
 
 // lockSection locks the section, which the caller must unlock. If another dispatch keeps the target

@@ -275,7 +275,7 @@ func TestATargetWhoseHistoryIsFull(t *testing.T) {
 func TestATargetThatIsNobody(t *testing.T) {
 	d := newTestTarget(t, newFakeActivities(script{}))
 	d.ExecuteWorkflow(dispatchflow.Dispatch, dispatchflow.Input{})
-	if err := d.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), `"" is no garden id`) {
+	if err := d.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), `invalid garden id ""`) {
 		t.Errorf("%v", err)
 	}
 }

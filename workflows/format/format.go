@@ -24,7 +24,7 @@ func (s *Stamp) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.numb
 // the Web UI and every query show, and the workflow stays as it is: a worker of the right build goes on with it.
 func (s Stamp) Check() {
 	if s.number != Number {
-		panic(fmt.Sprintf("another build of Ratchet started this workflow: its history has format %d, and this worker reads format %d. "+
+		panic(fmt.Sprintf("another build of Ratchet started this workflow: its history has format %d, but this worker reads format %d. "+
 			"Finish it with a worker of that build, or terminate it (`starter resume` then brings a run back)", s.number, Number))
 	}
 }

@@ -9,9 +9,9 @@ import (
 // OfTarget returns the Markdown that the Web UI shows for a target: its dispatches, the latest first.
 func OfTarget(h dispatch.History) string {
 	var m markdown
-	m.printf("## Dispatches to %s\n\n", inlineCode(string(h.Target)))
+	m.printf("## Messages to %s\n\n", inlineCode(string(h.Target)))
 	for _, o := range slices.Backward(h.Open) {
-		m.printf("- %s, %s: **under way**\n", FormatTime(o.Since), string(o.Intent))
+		m.printf("- %s, %s: **in progress**\n", FormatTime(o.Since), string(o.Intent))
 	}
 	for _, d := range slices.Backward(h.Ended) {
 		how := string(d.Result.Receipt.Reason())

@@ -112,7 +112,7 @@ func (m *markdown) refusedSignals(of string, refused []run.RefusedSignal) {
 	if len(refused) == 0 {
 		return
 	}
-	m.printf("**Signals that the %s did not take:**\n\n", of)
+	m.printf("**Signals that the %s refused:**\n\n", of)
 	for _, r := range refused {
 		m.printf("- %s\n", escapeMarkup(r.String()))
 	}

@@ -26,7 +26,7 @@ func TestHiddenEndOfACommandIsSaid(t *testing.T) {
 	page := asking(t, run.Input{Goal: "g"}, run.Permission{
 		CallID: "c", Tool: "Bash", Digest: "d", Excerpt: excerpt, Input: run.Ref{Name: "execute/permission.json", Bytes: int64(len(input))},
 	})
-	if strings.Contains(page, "curl") || !strings.Contains(page, "permission.json") && !strings.Contains(page, "only the head") {
+	if strings.Contains(page, "curl") || !strings.Contains(page, "permission.json") && !strings.Contains(page, "only the beginning") {
 		t.Errorf("%d bytes of input, %d shown, and nothing says that its end is missing", len(input), len(excerpt))
 	}
 }

@@ -27,7 +27,7 @@ func OfRun(s *run.Snapshot, limited *run.Limited, refused []run.RefusedSignal) s
 	pending := s.Pending()
 	switch {
 	case limited != nil:
-		m.printf("%s refuses more until %s; the run goes on by itself then.\n\n", inlineCode(limited.Provider), FormatTime(limited.Until))
+		m.printf("%s refuses more calls until %s; then the run continues by itself.\n\n", inlineCode(limited.Provider), FormatTime(limited.Until))
 		m.block(limited.Reason, shownProblem)
 	case pending.Approval != nil && pending.Approval.Permission != nil:
 		addPermission(&m, s, pending.Approval)
@@ -73,7 +73,7 @@ func headlineOf(s *run.Snapshot) string {
 		return "Running the checks"
 	case run.Fix:
 		if s.Uncounted {
-			return "Fixing, as asked for"
+			return "Fixing, as requested"
 		}
 		return fmt.Sprintf("Fixing, %d of %d", s.Fixes, s.Input.Fixes())
 	}
@@ -89,18 +89,18 @@ func addApproval(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	}
 	m.list("**Risk** ", a.Reasons)
 	m.list("**Repaired** ", a.Repairs)
-	m.list("**Failed before, too** ", a.Before)
+	m.list("**Also failed before** ", a.Before)
 	addUnboxed(m, s.Input)
 	addReason(m, s)
 	m.fence("diff", a.Excerpt)
 	if strings.HasSuffix(a.Excerpt, "…") {
-		m.printf("**This is only the head of a diff of %d bytes.** See all of it with\n\n", a.Patch.Bytes)
+		m.printf("**This is only the beginning of a diff of %d bytes.** See all of it with\n\n", a.Patch.Bytes)
 		m.fence("sh", "starter diff "+string(s.Input.RunID))
 	}
 	addChoices(m, a)
 	m.printf("### Decide\n\n")
 	addLineForm(m, "approval", "approve "+a.ApprovalID, a.Signal)
-	m.printf("To reject, and have it mended as you say:\n\n")
+	m.printf("To reject the patch and have it fixed according to your reason:\n\n")
 	rejected := run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}
 	m.fence("json", indentJSON("reject "+a.ApprovalID+" why"))
 	m.printf("or\n\n")
@@ -114,7 +114,7 @@ func addApproval(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 // addUnboxed warns of a run whose programs the box does not hold.
 func addUnboxed(m *markdown, in run.Input) {
 	if in.Sandbox.Off() {
-		m.printf("**Sandbox off:** %s, they can do what the worker's user can.\n\n", run.Unboxed)
+		m.printf("**Sandbox off:** %s and can do everything that the worker's user can.\n\n", run.Unboxed)
 	}
 }
 
@@ -123,7 +123,7 @@ func addChoices(m *markdown, a *run.PendingApproval) {
 	if a.Candidate == 0 {
 		return
 	}
-	m.printf("This is attempt %d, the best of those that were made. ", a.Candidate)
+	m.printf("This is attempt %d, the best one. ", a.Candidate)
 	if len(a.Choices) == 0 {
 		m.printf("No other passes the checks.\n\n")
 		return
@@ -161,7 +161,7 @@ func addPermission(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 func addCall(m *markdown, excerpt string, input run.Ref) {
 	m.fence("json", excerpt)
 	if strings.HasSuffix(excerpt, "…") {
-		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", input.Bytes, escapeMarkup(input.Name))
+		m.printf("**This is only the beginning.** All of it, %d bytes, is in artifacts/%s.\n\n", input.Bytes, escapeMarkup(input.Name))
 	}
 }
 
@@ -169,7 +169,7 @@ func addCall(m *markdown, excerpt string, input run.Ref) {
 func addCallForm(m *markdown, approvalID string, signal any, ends string) {
 	m.printf("### Decide\n\n")
 	addLineForm(m, "approval", "approve "+approvalID, signal)
-	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
+	m.printf("Add `\"session\": true` to also allow calls that the agent considers the same, such as the same command, in its session. To refuse, with a reason for the agent:\n\n")
 	m.fence("json", indentJSON(run.Decision{ApprovalID: approvalID, Decision: run.Reject, Reason: "why"}))
 	m.printf("Add `\"final\": true` to a refusal to end the %s.\n\n", ends)
 }
@@ -227,7 +227,7 @@ func addPatience(m *markdown, what string, since time.Time, limit time.Duration)
 	if limit > 0 {
 		m.printf("Without %s the run ends as canceled %s. ", what, FormatTime(since.Add(limit)))
 	} else {
-		m.printf("The run waits for as long as it takes. ")
+		m.printf("The run waits without a time limit. ")
 	}
 	m.printf("**Request Cancellation** ends it.\n\n")
 }
@@ -238,7 +238,7 @@ func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 at 15:04
 func addWork(m *markdown, s *run.Snapshot) {
 	phase := s.Phase()
 	if provider := s.Input.Providers.For(phase.Role()); provider != "" && phase != run.Evaluate {
-		m.printf("The %s %s is at work; **Pending Activities** shows its progress.\n\n", phase.Role(), inlineCode(provider))
+		m.printf("The %s %s is working; **Pending Activities** shows its progress.\n\n", phase.Role(), inlineCode(provider))
 	}
 	if phase == run.Evaluate || s.NeedsBaseline() {
 		checks := s.Input.Checks
@@ -259,7 +259,7 @@ func addReason(m *markdown, s *run.Snapshot) {
 		return
 	}
 	last := s.Guidance[len(s.Guidance)-1]
-	m.printf("A fix is due to the last %s:\n\n", last.Kind)
+	m.printf("The reason for the fix is the last %s:\n\n", last.Kind)
 	m.block(last.Text, shownProblem)
 }
 
@@ -267,7 +267,7 @@ func addEnd(m *markdown, s *run.Snapshot) {
 	addEndReason(m, s)
 	branch := s.Input.BranchName()
 	if s.Commits == 0 {
-		m.printf("No patch was applied: the branch %s is where it began.\n\n", inlineCode(branch))
+		m.printf("No patch was applied: the branch %s is unchanged.\n\n", inlineCode(branch))
 		return
 	}
 	m.printf("The branch %s holds %s, %s. In the repository:\n\n", inlineCode(branch), display.Count(s.Commits, "commit", "commits"), describeStat(s.Stat))
@@ -340,7 +340,7 @@ func addFacts(m *markdown, s *run.Snapshot) {
 	}
 	m.fence("", b.String())
 	if !s.State.Status.Terminal() {
-		m.printf("The signal `note` with `{\"text\": \"...\"}` leaves guidance for the next prompt.\n")
+		m.printf("The signal `note` with `{\"text\": \"...\"}` adds guidance to the next prompt.\n")
 	}
 }
 

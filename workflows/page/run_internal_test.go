@@ -72,31 +72,31 @@ func TestDetails(t *testing.T) {
 	}{
 		"a run that plans": {
 			[]run.Payload{created(goal), run.PhaseStarted{Role: run.Planner}},
-			[]string{"## Planning", "The planner `replay:x` is at work", "> be polite", "Repository  /repo", "signal `note`"},
+			[]string{"## Planning", "The planner `replay:x` is working", "> be polite", "Repository  /repo", "signal `note`"},
 		},
 		"an approval of a run without the box is asked for": {
 			upToGate(unboxed, "+a"),
-			[]string{"**Sandbox off:** the checks of this run are not boxed", "Sandbox     off, the checks of this run are not boxed"},
+			[]string{"**Sandbox off:** the checks of this run have no sandbox", "Sandbox     off, the checks of this run have no sandbox"},
 		},
 		"a run without the box works": {
 			[]run.Payload{created(unboxed), run.PhaseStarted{Role: run.Planner}},
-			[]string{"Sandbox     off, the checks of this run are not boxed"},
+			[]string{"Sandbox     off, the checks of this run have no sandbox"},
 		},
 		"an approval is asked for": {
 			upToGate(goal, "+a"),
 			[]string{"## Waits for your approval", "**put a comma**", "2 files, +3 −1", "and 1 more file", "**Risk** touches CI", "```diff\n+a\n```",
-				"**reject**: the fixer is called with your reason", "**reject, final**: the run ends as canceled",
-				`"approvalId": "apr-1-0123456789ab",`, `"decision": "approve"`, "starter approve r1 \\\n  --approval apr-1-0123456789ab", "for as long as it takes"},
+				"**reject**: the agent tries again with your reason", "**reject &#45;&#45;final**: the run ends as canceled",
+				`"approvalId": "apr-1-0123456789ab",`, `"decision": "approve"`, "starter approve r1 \\\n  --approval apr-1-0123456789ab", "without a time limit"},
 		},
 		"an approval with a deadline": {upToGate(limited, "+a"), []string{"ends as canceled 2026-05-01 at 13:00:00 UTC"}},
 		"a diff that is longer than shown": {
-			upToGate(goal, "+a…"), []string{"only the head of a diff of 9000 bytes", "starter diff r1"},
+			upToGate(goal, "+a…"), []string{"only the beginning of a diff of 9000 bytes", "starter diff r1"},
 		},
 		"a question": {
 			[]run.Payload{created(goal), run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer},
 				run.PhaseCompleted{Result: run.Asked, Question: &run.Question{Question: "Which\none?", Reason: "two fit", NeededInput: []string{"a name"}}},
 				run.PhaseStarted{}, run.QuestionRaised{QuestionID: "qst-1-1", Question: run.Question{Question: "Which\none?"}, Asker: run.Execute}},
-			[]string{"## Waits for your answer", "> Which\n> one?", "Why: two fit", "**Needed** a name", `"questionId": "qst-1-1"`, "**answer**: the developer is called again with the answer", "starter answer r1 TEXT"},
+			[]string{"## Waits for your answer", "> Which\n> one?", "Why: two fit", "**Needed** a name", `"questionId": "qst-1-1"`, "**answer**: the agent tries again with the answer", "starter answer r1 TEXT"},
 		},
 		"the checks run": {
 			append(upToGate(goal, "+a"), run.ApprovalGranted{ApprovalID: asked.ApprovalID}, applied, run.PhaseCompleted{Result: run.Patched}, run.PhaseStarted{Role: run.Evaluator}),
@@ -104,12 +104,12 @@ func TestDetails(t *testing.T) {
 		},
 		"a fix is written": {
 			append(upToGate(goal, "+a")[:4], run.PhaseFailed{Error: run.Problem{Code: "no_type", Message: "no answer in it"}}, run.PhaseStarted{Role: run.Fixer}),
-			[]string{"## Fixing, 1 of 3", "due to the last refusal", "no answer in it"},
+			[]string{"## Fixing, 1 of 3", "the last refusal", "no answer in it"},
 		},
 		"a fix is written that was asked for": {
 			append(slices.Concat([]run.Payload{based(goal), checked()}, upToGate(goal, "+a")[2:]),
 				run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "use tabs"}, run.PhaseCompleted{Result: run.Rejected}, run.PhaseStarted{Role: run.Fixer}),
-			[]string{"## Fixing, as asked for", "0 of 3 fixes used", "due to the last rejection", "use tabs"},
+			[]string{"## Fixing, as requested", "0 of 3 fixes used", "the last rejection", "use tabs"},
 		},
 		"the checks run on the base commit": {
 			[]run.Payload{based(goal)}, []string{"## Running the checks on the base commit", "- `go test ./...`"},
@@ -122,13 +122,13 @@ func TestDetails(t *testing.T) {
 				run.PhaseCompleted{Result: run.Patched}, run.PhaseStarted{Role: run.Evaluator},
 				run.EvaluationFailedFixable{Evaluation: run.Evaluation{Failed: []string{"go test ./..."}, Before: []string{"go test ./..."}}},
 				run.PhaseCompleted{Result: run.Fixable}, run.PhaseStarted{Role: run.Fixer}, proposal("+b"), asked),
-			[]string{"## Waits for your approval", "**Failed before, too** go test &#46;&#47;", "fails as expected"},
+			[]string{"## Waits for your approval", "**Also failed before** go test &#46;&#47;", "fails as expected"},
 		},
 		"the checks cannot run on the base commit": {
 			[]run.Payload{based(goal), run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Problem: &run.Problem{Code: run.CodeBaseline, Message: "no cargo"}}},
 				run.PhaseFailed{Error: run.Problem{Code: run.CodeBaseline, Message: "no cargo"}, Question: &run.Question{Question: "no cargo. How?"}},
 				run.PhaseStarted{}, run.QuestionRaised{QuestionID: "qst-1-1", Question: run.Question{Question: "no cargo. How?"}, Asker: run.Plan}},
-			[]string{"## Waits for your answer", "**answer again**: the checks run on the base commit again", "**answer without**: the planner is called", "**answer stop**: the run ends", "Baseline    not known: no cargo"},
+			[]string{"## Waits for your answer", "**answer again**: the checks run again on the base commit", "**answer without**: the planner starts", "**answer stop**: the run ends", "Baseline    not known: no cargo"},
 		},
 		"a final rejection": {
 			append(upToGate(goal, "+a"), run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "not wanted", Final: true}, run.PhaseCompleted{Result: run.Rejected}, run.RunCanceled{Reason: "not wanted"}),

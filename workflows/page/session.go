@@ -52,7 +52,7 @@ func addSessionAsk(m *markdown, s *session.Snapshot, a session.PendingAsk) {
 		m.list("**Why it asks** ", []string{a.Permission.Reason})
 	}
 	if s.Input.Sandbox.Off() {
-		m.printf("**Sandbox off:** what the agent executes can do what the worker's user can.\n\n")
+		m.printf("**Sandbox off:** the agent's programs can do everything that the worker's user can.\n\n")
 	}
 	addCall(m, a.Excerpt, a.Permission.Input)
 	addCallForm(m, a.ApprovalID, a.Signal, "turn")
@@ -65,7 +65,7 @@ func addTalk(m *markdown, s *session.Snapshot) {
 		m.printf("- waits: %s\n", escapeMarkup(clipRunes(w.Text, 120)))
 	}
 	if t := s.Turn; t != nil && !t.Delivery {
-		m.printf("- %s, **under way**: %s\n", FormatTime(t.Since), escapeMarkup(clipRunes(t.Text, 120)))
+		m.printf("- %s, **in progress**: %s\n", FormatTime(t.Since), escapeMarkup(clipRunes(t.Text, 120)))
 	}
 	for _, p := range slices.Backward(s.Past[max(0, len(s.Past)-shownPast):]) {
 		m.printf("- %s, **%s**: %s\n", FormatTime(p.At), escapeMarkup(string(p.Outcome)), escapeMarkup(clipRunes(p.Line(), 160)))
@@ -79,6 +79,6 @@ func addSessionFacts(m *markdown, s *session.Snapshot) {
 	if s.Usage.Cost > 0 {
 		m.printf(", %v", s.Usage.Cost)
 	}
-	m.printf("\n\nTo say something: **More Actions → Update**, `say`, with a new id:\n\n")
+	m.printf("\n\nTo send a message: **More Actions → Update**, `say`, with a new id:\n\n")
 	m.fence("json", indentJSON(session.Message{ID: "a new id", Text: "your message"}))
 }

@@ -229,7 +229,7 @@ var deliveryPaths = []path{
 			one.begin(session.Input{})
 			one.enqueue(parcel("b-1", "[[say:thanks]]"))
 		}
-		s.waitsBecause("in a row")
+		s.waitsBecause("took no result")
 		for _, one := range []*stage{other, s} {
 			one.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Cancelled, By: "ann"})
 		}

@@ -62,7 +62,7 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 			workflow.QueryHandlerOptions{Description: "the session: its state, its last messages, what it waits for"}),
 		setUpdate(ctx, SayUpdate, `{"id":"...","text":"...","by":"...","override":{"model":"...","mode":"..."}}`,
 			func(m session.Message) error { return r.s.CheckMessage(m) }, r.takeMessage),
-		setUpdate(ctx, InterruptUpdate, "ends the turn under way", r.checkTurn, r.interruptTurn),
+		setUpdate(ctx, InterruptUpdate, "ends the current turn", r.checkTurn, r.interruptTurn),
 		setUpdate(ctx, StopUpdate, "ends the agent's process; the next message starts it again", r.checkOpen, r.stopSitting),
 		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkLeave, r.leaveSession),
 		setUpdate(ctx, ChooseUpdate, `{"model":"...","mode":"...","by":"..."}`, r.checkChoice, r.changeChoice),

@@ -203,7 +203,7 @@ var paths = []path{
 	{"has-no-place-for-an-option", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{Setup: setup.Options{NoTools: []string{"run"}}})
 		s.say("m1", "[[say:one]]")
-		if snap := s.awaitState(session.Unable); !strings.Contains(snap.Reason, "acp takes no choice of tools that it may not use") {
+		if snap := s.awaitState(session.Unable); !strings.Contains(snap.Reason, "acp does not support forbidden tools") {
 			t.Errorf("reason %q", snap.Reason)
 		}
 		if n := len(s.fake.Starts()); n != 0 {
@@ -301,7 +301,7 @@ var paths = []path{
 		s.awaitState(session.Asleep)
 		s.foreign.Store(true)
 		s.say("m2", "[[say:two]]")
-		if snap := s.awaitState(session.Foreign); !strings.Contains(snap.Reason, "not ours") {
+		if snap := s.awaitState(session.Foreign); !strings.Contains(snap.Reason, "in another process") {
 			t.Errorf("reason %q", snap.Reason)
 		}
 		if n := len(s.fake.Starts()); n != 1 {

@@ -48,7 +48,7 @@ func endOf(epoch int, res activities.SitResult, err error) session.SittingEnded 
 	case temporal.IsCanceledError(err):
 		e.End = session.Ended
 	case report.IsSilent(err):
-		e.End, e.Reason = session.WasLost, "the worker that owned the agent's process ended, or is not heard from"
+		e.End, e.Reason = session.WasLost, "the worker with the agent's process ended or does not answer"
 	default:
 		e.End, e.Reason = session.Died, report.ProblemOf(err).Message
 	}
@@ -76,7 +76,7 @@ func (r *runner) handOver(ctx workflow.Context) {
 	if h.Part > 0 {
 		h.Text = ""
 	}
-	given, err := r.callOwner(ctx, owner.Say, h, "Say message "+t.ID)
+	given, err := r.callOwner(ctx, owner.Say, h, "Send message "+t.ID)
 	if !given && err == nil && !r.applyEvent(ctx, session.NotHanded{ID: t.ID}) {
 		return // the turn has ended since
 	}
@@ -108,7 +108,7 @@ func (r *runner) tellDecision(ctx workflow.Context) {
 		p = &run.Permit{CallID: ask.Permission.CallID, Digest: ask.Permission.Digest}
 	}
 	v := activities.Verdict{Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, Permit: *p, Final: ask.Decided.Final}
-	_, err := r.callOwner(ctx, owner.Decide, v, "Tell the decision on "+ask.ApprovalID)
+	_, err := r.callOwner(ctx, owner.Decide, v, "Send the decision on "+ask.ApprovalID)
 	if err != nil {
 		r.finishSitting(ctx)
 		return
@@ -162,7 +162,7 @@ const retireAttempts = 10
 // retireSession ends the session: it keeps the diff of the checkout and removes the checkout.
 func (r *runner) retireSession(ctx workflow.Context) error {
 	if err := r.deliveries.Retire(ctx); err != nil { // a cancellation does not wait
-		r.log.Warn("deliveries left open", "reason", err.Error())
+		r.log.Warn("results left open", "reason", err.Error())
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: heartbeatTimeout, Summary: "Keep the changes, remove the checkout",

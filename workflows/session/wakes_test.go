@@ -114,7 +114,7 @@ func (m *mortal) waiting(t *testing.T) (why string) {
 // A batch that waits for an agent without its session starts the agent once, and tells a person what to do.
 func TestNoDeliveryStartsAForgottenSessionAgain(t *testing.T) {
 	t.Parallel()
-	m := &mortal{end: activities.SitResult{End: session.Forgotten, Reason: "the agent knows its session no more"}}
+	m := &mortal{end: activities.SitResult{End: session.Forgotten, Reason: "the agent no longer knows its session"}}
 	m.awaitBatch(t, func(time.Duration) {
 		if n := m.starts(); n != 1 {
 			t.Errorf("%d starts", n)
@@ -140,7 +140,7 @@ func TestWakesThatBringNoDeliveryArePaced(t *testing.T) {
 				if n, most := m.starts(), int(passed/(5*time.Minute))+10; n > most || n < most-20 {
 					t.Errorf("%d starts, want some %d", n, most)
 				}
-				if why := m.waiting(t); !strings.Contains(why, "in a row") {
+				if why := m.waiting(t); !strings.Contains(why, "took no result") {
 					t.Errorf("it waits because of %q", why)
 				}
 			})

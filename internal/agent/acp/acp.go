@@ -100,11 +100,11 @@ func checkOptions(o agent.Options) error {
 	switch o.Sandbox {
 	case agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess:
 	default:
-		return newError(failure.BadRequest, false, fmt.Sprintf("no sandbox %q", o.Sandbox))
+		return newError(failure.BadRequest, false, fmt.Sprintf("unknown sandbox %q", o.Sandbox))
 	}
 	info, err := os.Stat(o.Dir)
 	if err == nil && (!filepath.IsAbs(o.Dir) || !info.IsDir()) {
-		err = fmt.Errorf("%q is no absolute path of a directory", o.Dir)
+		err = fmt.Errorf("%q is not the absolute path of a directory", o.Dir)
 	}
 	if err != nil {
 		return newError(failure.BadRequest, false, "working directory: "+err.Error())
@@ -154,7 +154,7 @@ func (a *adapter) CheckOptions(ctx context.Context, o agent.Options) error {
 		return nil
 	}
 	if m := a.Manifest(ctx); m.Installed && !slices.Contains(m.Capabilities.Options, setup.DirsOption) {
-		return newError(failure.BadRequest, false, m.Label+" takes no further directories")
+		return newError(failure.BadRequest, false, m.Label+" does not support further directories")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (s *session) takeRequest(params json.RawMessage) func(context.Context) (any
 	var r permissionRequest
 	if !decodeLenient(params, &r) || r.Call.ID == "" {
 		return func(context.Context) (any, *sdk.RequestError) {
-			return nil, sdk.NewInvalidParams(map[string]any{"error": "a permission request for no tool call"})
+			return nil, sdk.NewInvalidParams(map[string]any{"error": "a permission request without a tool call"})
 		}
 	}
 	a := &waitingRequest{options: r.Options, answer: make(chan sdk.RequestPermissionOutcome, 1)}
@@ -111,10 +111,10 @@ func (s *session) decideOrWait(a *waitingRequest, c toolCall) {
 	case s.readOnly:
 		s.denyRequest(a, "denied: the session is read-only")
 	case slices.Contains(s.refused, name):
-		s.denyRequest(a, fmt.Sprintf("denied: %s may not be used", name))
+		s.denyRequest(a, fmt.Sprintf("denied: %s is not allowed", name))
 	case slices.Contains(s.allowed, name) && s.allowRequest(a):
 	case len(s.requests) >= maxWaiting:
-		s.denyRequest(a, "denied: too many calls wait for a permission")
+		s.denyRequest(a, "denied: too many calls are waiting for a permission")
 	default:
 		for a.id = c.ID; s.indexOfWaiting(a.id) >= 0; a.id += "'" {
 		}
@@ -161,7 +161,7 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	switch d.Verdict {
 	case agent.Allow, agent.AllowSession, agent.Deny, agent.Abort:
 	default:
-		return fmt.Errorf("no verdict %q", d.Verdict)
+		return fmt.Errorf("unknown verdict %q", d.Verdict)
 	}
 	told, err := s.settleRequest(d)
 	if err != nil {

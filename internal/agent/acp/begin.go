@@ -149,7 +149,7 @@ func (s *session) requestSession(ctx context.Context, g greeting, o agent.Option
 	method, e := sdk.AgentMethodSessionNew, sessionRequest{SessionID: o.Resume, Dir: o.Dir, MCP: serversOf(o.Servers), Meta: s.habits.meta}
 	e.Dirs = slices.Concat(o.Dirs, o.ReadDirs)
 	if len(e.Dirs) > 0 && !bool(g.Capabilities.Session.Dirs) {
-		return offer{}, newError(failure.BadRequest, false, g.agentName()+" takes no further directories")
+		return offer{}, newError(failure.BadRequest, false, g.agentName()+" does not support further directories")
 	}
 	joins := bool(g.Capabilities.Session.System)
 	if o.System != "" && joins {
@@ -157,7 +157,7 @@ func (s *session) requestSession(ctx context.Context, g greeting, o agent.Option
 	}
 	if o.Resume != "" {
 		if method = g.resumeMethod(); method == "" {
-			return offer{}, fmt.Errorf("%w: %s does not go on with a session of another process", agent.ErrNoSession, g.agentName())
+			return offer{}, fmt.Errorf("%w: %s cannot continue a session of another process", agent.ErrNoSession, g.agentName())
 		}
 	}
 	offered, err := callAgent[offer](ctx, s.wire, method, e)

@@ -55,5 +55,5 @@ func habitsOf(name string) habits {
 	if h, ok := knownAgents[name]; ok {
 		return h
 	}
-	return habits{short: "an agent that this adapter does not know"}
+	return habits{short: "an agent unknown to this adapter"}
 }

@@ -60,7 +60,7 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	select {
 	case <-i.done:
 	case <-ctx.Done():
-		return a.missingManifest(fmt.Errorf("%s has not introduced itself yet", path))
+		return a.missingManifest(fmt.Errorf("%s did not answer in time", path))
 	}
 	if i.err != nil {
 		return a.missingManifest(i.err)
@@ -131,7 +131,7 @@ func (a *adapter) missingManifest(err error) agent.Manifest {
 func (a *adapter) unaskedManifest(path string) agent.Manifest {
 	m := agent.MissingManifest(setup.ACP, filepath.Base(path), "")
 	m.Installed, m.Binary, m.Status = true, path, agent.Degraded
-	m.StatusReason = "its version and abilities are unknown: it is started in the box alone, and there is none"
+	m.StatusReason = "its version and abilities are unknown: it is started only in the sandbox, which is not available"
 	m.Capabilities.Sandbox = "soft"
 	return m
 }

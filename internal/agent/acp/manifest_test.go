@@ -40,7 +40,7 @@ func TestTheManifestOfAnAgent(t *testing.T) {
 		})},
 		"gemini": {Label: "Gemini CLI", Version: "0.61.0", Status: agent.Degraded, StatusReason: "its sessions end with their process, and the settings of a repository can allow it tools", Capabilities: with(caps, func(c *agent.Capabilities) { c.SessionScope = true })},
 		"codex":  {Label: "Codex", Version: "2.6.0", Status: agent.Supported, Capabilities: with(caps, func(c *agent.Capabilities) { c.Resume, c.ContextUsage = true, "native" })},
-		"plain":  {Label: "plain", Version: "1", Status: agent.Degraded, StatusReason: "an agent that this adapter does not know", Capabilities: caps},
+		"plain":  {Label: "plain", Version: "1", Status: agent.Degraded, StatusReason: "an agent unknown to this adapter", Capabilities: caps},
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,7 @@ func (s *session) chooseValue(ctx context.Context, m menu, value string) error {
 		return nil
 	}
 	if m.request == nil {
-		return newError(failure.BadRequest, false, fmt.Sprintf("the agent offers no choice of a %s", m.what))
+		return newError(failure.BadRequest, false, fmt.Sprintf("the agent does not let you choose a %s", m.what))
 	}
 	method, params := m.request(s.id, value)
 	_, err := callAgent[json.RawMessage](ctx, s.wire, method, params)

@@ -10,7 +10,7 @@ import (
 // A panic would end the worker.
 func TestAPromptThatIsWrittenAfterItsTurn(t *testing.T) {
 	s := &session{}
-	s.noteSent(sdk.AgentMethodSessionPrompt) // no turn is under way
+	s.noteSent(sdk.AgentMethodSessionPrompt) // no turn is in progress
 	s.turn = newTurn()
 	for range 2 { // that of the turn before, and its own
 		s.noteSent(sdk.AgentMethodSessionPrompt)

@@ -157,7 +157,7 @@ func (s *session) interruptTurn() {
 	waiting := s.withdrawRequests("the turn was interrupted")
 	t.limit = time.AfterFunc(s.patience, func() {
 		s.finishTurn(t, answer{}, nil)
-		s.wire.failWith(errors.New("the agent went on with a turn that was interrupted"))
+		s.wire.failWith(errors.New("the agent continued a turn that was interrupted"))
 	})
 	told := make(chan struct{})
 	s.cancelled = told

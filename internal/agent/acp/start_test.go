@@ -32,8 +32,8 @@ func TestWhatKeepsASessionFromStarting(t *testing.T) {
 		"a session that is not found":              {"claude", "s9", "session/load", `{"code":-32002,"message":"Resource not found"}`, agent.ErrNoSession, "", false, ""},
 		"a session that is not on the list":        {"opencode", "s9", "session/load", none, agent.ErrNoSession, "", false, ""},
 		"a session on the list that does not load": {"opencode", "s1", "session/load", none, nil, failure.Unknown, true, "service failure"},
-		"an agent that forgets":                    {"gemini", "s1", "", "", agent.ErrNoSession, "", false, "gemini-cli does not go on"},
-		"an agent that does not say that it can":   {"plain", "s1", "", "", agent.ErrNoSession, "", false, "plain does not go on"},
+		"an agent that forgets":                    {"gemini", "s1", "", "", agent.ErrNoSession, "", false, "gemini-cli cannot continue"},
+		"an agent that does not say that it can":   {"plain", "s1", "", "", agent.ErrNoSession, "", false, "plain cannot continue"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestModelAndModeAreChosen(t *testing.T) {
 	}
 	b := newBench(t, "plain")
 	b.options.Override.Model = "any"
-	if _, err := b.adapter.Start(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), "no choice of a model") {
+	if _, err := b.adapter.Start(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), "does not let you choose a model") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -246,7 +246,7 @@ func TestOptionsThatAnAgentDoesNotTake(t *testing.T) {
 		change func(*agent.Options)
 		says   string
 	}{
-		"directories":                {"opencode", func(o *agent.Options) { o.Dirs = []string{"/more"} }, "takes no further directories"},
+		"directories":                {"opencode", func(o *agent.Options) { o.Dirs = []string{"/more"} }, "does not support further directories"},
 		"a server that is not there": {"claude", func(o *agent.Options) { o.Servers = map[string]setup.Server{"x": {Command: "ratchet-no-such"}} }, "MCP server x"},
 		"a server of the repository": {"claude", func(o *agent.Options) { o.Servers = map[string]setup.Server{"x": {Command: "./x"}} }, "relative"},
 	} {

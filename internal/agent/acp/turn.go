@@ -175,12 +175,12 @@ func (t *turn) turnResult(a answer, err error) (agent.TurnStatus, error) {
 	case reason == sdk.StopReasonCancelled:
 		return failed(failure.Unknown, true, "the agent cancelled the turn by itself")
 	case reason == sdk.StopReasonRefusal:
-		return failed(failure.BadRequest, false, "the agent refused to go on")
+		return failed(failure.BadRequest, false, "the agent refused to continue")
 	case reason == sdk.StopReasonMaxTokens:
-		return failed(failure.Unknown, true, "the limit of tokens of an answer was reached")
+		return failed(failure.Unknown, true, "the answer reached its token limit")
 	case reason == sdk.StopReasonMaxTurnRequests:
-		return failed(failure.Unknown, true, "the limit of requests of a turn was reached")
+		return failed(failure.Unknown, true, "the turn reached its request limit")
 	default:
-		return failed(failure.Unknown, true, "the turn ended for a reason that is not known: "+a.StopReason)
+		return failed(failure.Unknown, true, "the turn ended for an unknown reason: "+a.StopReason)
 	}
 }

@@ -26,10 +26,10 @@ func TestHowATurnEnds(t *testing.T) {
 	}{
 		"the end":                             {"plain", []step{ends("end_turn")}, nil, agent.Completed, "", false, ""},
 		"a refusal":                           {"plain", []step{ends("refusal")}, nil, agent.Failed, failure.BadRequest, false, "refused"},
-		"the limit of tokens":                 {"plain", []step{ends("max_tokens")}, nil, agent.Failed, failure.Unknown, true, "tokens"},
-		"the limit of requests":               {"plain", []step{ends("max_turn_requests")}, nil, agent.Failed, failure.Unknown, true, "requests"},
+		"the limit of tokens":                 {"plain", []step{ends("max_tokens")}, nil, agent.Failed, failure.Unknown, true, "token limit"},
+		"the limit of requests":               {"plain", []step{ends("max_turn_requests")}, nil, agent.Failed, failure.Unknown, true, "request limit"},
 		"a reason from the future":            {"plain", []step{ends("boredom")}, nil, agent.Failed, failure.Unknown, true, "boredom"},
-		"an answer without a reason":          {"plain", []step{{Answer: json.RawMessage(`null`)}}, nil, agent.Failed, failure.Unknown, true, "not known"},
+		"an answer without a reason":          {"plain", []step{{Answer: json.RawMessage(`null`)}}, nil, agent.Failed, failure.Unknown, true, "unknown reason"},
 		"cancelled, and not by us":            {"plain", []step{ends("cancelled")}, nil, agent.Failed, failure.Unknown, true, "by itself"},
 		"cancelled, after a denial":           {"codex", []step{ask(asked["codex"]), ends("cancelled")}, &deny, agent.Completed, "", false, ""},
 		"not logged in":                       {"codex", failing(`{"code":-32000,"message":"Authentication required"}`), nil, agent.Failed, failure.Auth, false, "Authentication"},

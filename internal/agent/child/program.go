@@ -61,7 +61,7 @@ func FindProgram(name, path string) (string, error) {
 		tried = append(tried, dir)
 	}
 	if tried == nil {
-		return "", fmt.Errorf("no program %s: PATH names no absolute directory", name)
+		return "", fmt.Errorf("no program %s: PATH has no absolute directory", name)
 	}
 	return "", fmt.Errorf("no program %s in %s", name, strings.Join(tried, ", "))
 }
@@ -89,9 +89,9 @@ func ReadVersion(ctx context.Context, argv, env []string) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s --version did not end in time", argv[0])
+		return nil, fmt.Errorf("%s --version timed out", argv[0])
 	case r.ExitCode != 0 || len(words) == 0:
-		return nil, fmt.Errorf("%s --version ended with exit code %d and said %.80q", argv[0], r.ExitCode, out.String())
+		return nil, fmt.Errorf("%s --version ended with exit code %d and printed %.80q", argv[0], r.ExitCode, out.String())
 	}
 	return words, nil
 }

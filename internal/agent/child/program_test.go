@@ -57,7 +57,7 @@ func TestFind(t *testing.T) {
 
 func TestFindWithoutAPath(t *testing.T) {
 	for _, path := range []string{"", "bin:."} {
-		if got, err := child.FindProgram("sh", path); err == nil || !strings.Contains(err.Error(), "PATH names no absolute directory") {
+		if got, err := child.FindProgram("sh", path); err == nil || !strings.Contains(err.Error(), "PATH has no absolute directory") {
 			t.Errorf("PATH %q: got %q, %v", path, got, err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestVersion(t *testing.T) {
 	env := []string{"PATH=/usr/bin:/bin"}
 	tests := map[string]struct{ script, want, fails string }{
 		"words":   {script: `echo "$1 $2 1.2.3"`, want: "x --version 1.2.3"},
-		"failure": {script: "echo what; exit 2", fails: `exit code 2 and said "what`},
+		"failure": {script: "echo what; exit 2", fails: `exit code 2 and printed "what`},
 		"nothing": {script: "exit 0", fails: "exit code 0"},
 	}
 	for name, tt := range tests {

@@ -27,7 +27,7 @@ func TestFindSocketsEnds(t *testing.T) {
 		says string // empty: all are found
 	}{
 		"as many as may be": {bounds{files: 4, sockets: 3}, ""},
-		"too many sockets":  {bounds{files: 4, sockets: 2}, dir + " holds more than 2 sockets and directories that cannot be read, such as " + dir + "/c"},
+		"too many sockets":  {bounds{files: 4, sockets: 2}, dir + " holds more than 2 sockets and unreadable directories, such as " + dir + "/c"},
 		"too many files":    {bounds{files: 3, sockets: 3}, dir + " holds more than 3 files"},
 	} {
 		found, err := findSockets(dir, nil, tt.most)

@@ -122,13 +122,13 @@ func repeatFlag(flag string, values []string) []string {
 func sandboxArgs(o agent.Options) ([]string, error) {
 	mode := cmp.Or(o.Choice().Mode, defaultMode(o.Sandbox))
 	if !slices.ContainsFunc(modes, func(m agent.Mode) bool { return m.Code == mode }) {
-		return nil, badRequest("no mode %q: choose one of %s", mode, strings.Join(modeCodes(), ", "))
+		return nil, badRequest("unknown mode %q: choose one of %s", mode, strings.Join(modeCodes(), ", "))
 	}
 	switch {
 	case o.Sandbox == agent.ReadOnly:
 		return []string{"--permission-mode", askMode, "--tools", readTools}, nil
 	case o.Sandbox != agent.WorkspaceWrite && o.Sandbox != agent.FullAccess:
-		return nil, badRequest("no sandbox %q", o.Sandbox)
+		return nil, badRequest("unknown sandbox %q", o.Sandbox)
 	case mode != bypassMode:
 		return []string{"--permission-mode", mode}, nil
 	case o.Sandbox != agent.FullAccess:

@@ -115,7 +115,7 @@ func (s *session) takeRequest(c controlFrame) bool {
 	_ = json.Unmarshal(c.Request, &a) // members of another type stay empty
 	if a.Subtype != "can_use_tool" || a.Tool == "" {
 		go s.writeFrame(controlFrame{Type: "control_response", Response: &controlResponse{
-			Subtype: "error", RequestID: c.RequestID, Error: fmt.Sprintf("no answer to a request %q here", a.Subtype),
+			Subtype: "error", RequestID: c.RequestID, Error: fmt.Sprintf("request %q is not supported", a.Subtype),
 		}})
 		return false
 	}
@@ -142,7 +142,7 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 		return err
 	}
 	if !slices.Contains(verdicts, d.Verdict) {
-		return fmt.Errorf("no verdict %q", d.Verdict)
+		return fmt.Errorf("unknown verdict %q", d.Verdict)
 	}
 	a, err := s.settleRequest(d)
 	if err != nil {

@@ -112,7 +112,7 @@ func checkOptions(o agent.Options) error {
 		return badRequest("the working directory %q is not absolute", o.Dir)
 	}
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return badRequest("there is no working directory %s", o.Dir)
+		return badRequest("the working directory %s does not exist", o.Dir)
 	}
 	// The client would take any other text for a title, and might resume a session
 	// with that title.

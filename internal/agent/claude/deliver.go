@@ -17,7 +17,7 @@ var (
 )
 
 // errNoSteer refuses a message into the turn under way: the client queues it for a turn of its own.
-var errNoSteer = errors.New("claude takes no message into a turn")
+var errNoSteer = errors.New("claude takes no messages during a turn")
 
 // Capabilities implements agent.Watched.
 func (s *session) Capabilities() delivery.Capabilities { return agent.OwnedCapabilities() }
@@ -49,7 +49,7 @@ func allowsOf(o agent.Options) *delivery.Allows {
 func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error) {
 	var malformed error
 	if d.Text == "" || uuid.Validate(d.Marker) != nil {
-		malformed = badRequest("a delivery without a text, or with the marker %q", d.Marker)
+		malformed = badRequest("a result without a text, or with the marker %q", d.Marker)
 	}
 	if err := d.CheckOwned(ctx, errNoSteer, malformed); err != nil {
 		return "", err

@@ -65,7 +65,7 @@ func errorText(r resultFrame) string {
 		}
 	}
 	if len(said) == 0 {
-		return "the turn failed without a word: " + r.Subtype
+		return "the turn failed without a reason: " + r.Subtype
 	}
 	return strings.Join(said, "; ")
 }

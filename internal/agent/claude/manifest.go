@@ -15,9 +15,9 @@ const label = "Claude Code"
 
 var modes = []agent.Mode{
 	{Code: askMode, Label: "Ask", Description: "asks before it changes files or runs commands", Default: true},
-	{Code: editMode, Label: "Accept edits", Description: "changes files in the working directory unasked"},
-	{Code: planMode, Label: "Plan", Description: "is told to plan; it still writes where it is allowed to"},
-	{Code: bypassMode, Label: "Bypass permissions", Description: "asks for nothing; needs the sandbox full-access, which root does not get"},
+	{Code: editMode, Label: "Accept edits", Description: "changes files in the working directory without asking"},
+	{Code: planMode, Label: "Plan", Description: "plans only; it can still write where that is allowed"},
+	{Code: bypassMode, Label: "Bypass permissions", Description: "never asks; needs the sandbox full-access, which root cannot use"},
 }
 
 func modeCodes() []string {
@@ -64,7 +64,7 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 	m = newManifest(path, version[0])
 	g, err := a.fetchGreeting(ctx)
 	if err != nil {
-		m.Status, m.StatusReason = agent.Degraded, "it tells no models: "+err.Error()
+		m.Status, m.StatusReason = agent.Degraded, "it lists no models: "+err.Error()
 		return m, false
 	}
 	m.Models, m.ModelsSource = g.offeredModels(), "runtime"
@@ -73,7 +73,7 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 
 func newManifest(path, version string) agent.Manifest {
 	m := agent.Manifest{
-		Kind: setup.Claude, Label: label, Description: "Anthropic's coding agent, by its CLI",
+		Kind: setup.Claude, Label: label, Description: "Anthropic's coding agent, through its CLI",
 		Installed: true, Binary: path, Version: version, Status: agent.Supported, Models: []agent.Model{}, Modes: slices.Clone(modes),
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, DenyReason: true, Resume: true, Interrupt: true, Cost: true,

@@ -104,7 +104,7 @@ func TestAFailureIsNotKept(t *testing.T) {
 
 func TestProgramsThatAreNoClient(t *testing.T) {
 	tests := map[string]struct{ program, says string }{
-		"it says nothing": {"#!/bin/sh\n", "said"},
+		"it says nothing": {"#!/bin/sh\n", "printed"},
 		"it fails":        {"#!/bin/sh\necho oh no\nexit 3\n", "exit code 3"},
 		"it cannot run":   {"#!/no/such/interpreter\n", "interpreter"},
 	}

@@ -78,7 +78,7 @@ func holdsSession(path, id string) (bool, error) {
 		return false, nil
 	}
 	if here := pidDomain(); here != "" && c.Domain != "" && c.Domain != here {
-		return false, fmt.Errorf("the session is held, or was, by a process of another machine or container (%s)", path)
+		return false, fmt.Errorf("a process of another machine or container has, or had, the session (%s)", path)
 	}
 	return !process.Gone(c.PID) && !process.Replaced(c.PID, "linux:"+c.Start), nil
 }

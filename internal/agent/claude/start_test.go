@@ -176,7 +176,7 @@ func TestNoProgram(t *testing.T) {
 		"no such path":      {claude.Config{Binary: filepath.Join(a, "none")}, []string{filepath.Join(a, "none")}},
 		"not executable":    {claude.Config{Binary: text}, []string{text}},
 		"a directory":       {claude.Config{Binary: a}, []string{a}},
-		"without a PATH":    {claude.Config{}, []string{"no program claude: PATH names no"}},
+		"without a PATH":    {claude.Config{}, []string{"no program claude: PATH has no"}},
 		"under its name":    {claude.Config{Binary: "cloud", Environ: []string{"PATH=" + a}}, []string{"no program cloud in " + a}},
 		"the last PATH won": {claude.Config{Environ: []string{"PATH=" + a, "PATH=" + b}}, []string{"no program claude in " + b}},
 	}

@@ -83,7 +83,7 @@ func turnStatus(r resultFrame) agent.TurnStatus {
 func (s *session) takeResult(line []byte) bool {
 	var r resultFrame
 	if err := json.Unmarshal(line, &r); err != nil {
-		r = resultFrame{IsError: true, Errors: []string{"a result that cannot be read: " + err.Error()}}
+		r = resultFrame{IsError: true, Errors: []string{"an unreadable result: " + err.Error()}}
 	}
 	s.meter.settleResult(r)
 	t := s.turn

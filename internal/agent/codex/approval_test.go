@@ -220,10 +220,10 @@ func TestWhatNobodyCanDecideIsRefusedInItsOwnShape(t *testing.T) {
 		"no questions":                    {method: "item/tool/requestUserInput", params: `{"itemId":"c","questions":[]}`, result: `{"answers":{}}`},
 		"what cannot be read":             {method: "execCommandApproval", params: `{"callId":7}`, result: `{"decision":"denied"}`},
 		"a tool of ours":                  {method: "item/tool/call", params: `{"callId":"c","tool":"t"}`, result: `{"contentItems":[],"success":false}`},
-		"our login":                       {method: "account/chatgptAuthTokens/refresh", params: `{}`, refusal: "not served"},
-		"our attestation":                 {method: "attestation/generate", params: `{}`, refusal: "not served"},
-		"the time":                        {method: "currentTime/read", params: `{}`, refusal: "not served"},
-		"what is unknown":                 {method: "item/newfangled/requestApproval", params: `{"itemId":"c"}`, refusal: "not served"},
+		"our login":                       {method: "account/chatgptAuthTokens/refresh", params: `{}`, refusal: "not supported"},
+		"our attestation":                 {method: "attestation/generate", params: `{}`, refusal: "not supported"},
+		"the time":                        {method: "currentTime/read", params: `{}`, refusal: "not supported"},
+		"what is unknown":                 {method: "item/newfangled/requestApproval", params: `{"itemId":"c"}`, refusal: "not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -71,7 +71,7 @@ func (s *session) refuseRequest(f frame) {
 		s.conn.sendObject(object{"id": f.ID, "result": answer})
 		return
 	}
-	s.conn.sendObject(object{"id": f.ID, "error": object{"code": methodNotFound, "message": "not served: " + f.Method}})
+	s.conn.sendObject(object{"id": f.ID, "error": object{"code": methodNotFound, "message": "not supported: " + f.Method}})
 }
 
 // uniqueCallID names a permission request by its call. A call that asks again

@@ -144,7 +144,7 @@ func (a *adapter) scratchEnviron(o agent.Options) (env []string, dir string, err
 	return a.clientEnviron(append([]string{"TMPDIR=" + dir}, o.Env...)), dir, nil
 }
 
-var errSlow = errors.New("codex did not come up in time")
+var errSlow = errors.New("codex did not start in time")
 
 // startError returns the error of a start: the error of ctx if ctx ended it, and
 // otherwise the error that the client reported.
@@ -194,7 +194,7 @@ func checkOptions(o agent.Options) error {
 		return badRequest("the working directory %q is not absolute", o.Dir)
 	}
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return badRequest("there is no working directory %s", o.Dir)
+		return badRequest("the working directory %s does not exist", o.Dir)
 	}
 	if sandboxModes[o.Sandbox] == "" {
 		return badRequest("unknown sandbox %q", o.Sandbox)

@@ -54,11 +54,11 @@ func (s *session) listTurns(ctx context.Context) (turns []wireTurn, err error) {
 			Data *[]wireTurn `json:"data"`
 		}
 		if err := json.Unmarshal(result, &page); err != nil || page.Data == nil {
-			return badRequest("codex said %.80q of the turns of its thread: %v", result, err)
+			return badRequest("unexpected answer of codex about the turns of its thread, %.80q: %v", result, err)
 		}
 		turns = *page.Data
 		if slices.ContainsFunc(turns, func(w wireTurn) bool { return w.View != "" && w.View != fullItems }) {
-			return badRequest("codex was asked for whole turns of its thread and told of parts: %.80q", result)
+			return badRequest("codex was asked for whole turns of its thread and returned parts: %.80q", result)
 		}
 		return nil
 	})
@@ -76,12 +76,12 @@ func (s *session) readThread(ctx context.Context, ask bool, turns []wireTurn) (t
 			Thread wireThread `json:"thread"`
 		}
 		if err := json.Unmarshal(result, &read); err != nil {
-			return badRequest("codex said %.80q of its thread: %v", result, err)
+			return badRequest("unexpected answer of codex about its thread, %.80q: %v", result, err)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if read.Thread.ID != s.thread {
-			return badRequest("codex was asked for thread %s and told of %s", s.thread, read.Thread.ID)
+			return badRequest("codex was asked for thread %s and returned %s", s.thread, read.Thread.ID)
 		}
 		if !ask {
 			read.Thread.Turns = turns
@@ -127,7 +127,7 @@ func (s *session) sendDelivery(d agent.Delivery) (<-chan delivered, error) {
 	case !s.child.Alive():
 		return nil, notSent(delivery.NotSent, agent.ErrGone)
 	case d.Text == "" || d.Marker == "":
-		return nil, notSent(delivery.Permanent, badRequest("a delivery without a text or a marker"))
+		return nil, notSent(delivery.Permanent, badRequest("a result without a text or a marker"))
 	case d.Expected == "" && (s.turn != nil || s.running.id != ""):
 		return nil, notSent(delivery.Benign, agent.ErrBusy)
 	case d.Expected != "" && s.running.id != d.Expected:
@@ -205,7 +205,7 @@ func deliveredAs(raw json.RawMessage, err error, took any, turn *string) deliver
 	case err != nil:
 		return delivered{err: err}
 	case json.Unmarshal(raw, took) != nil || *turn == "":
-		return delivered{err: unknownOutcome("codex took a message and named no turn: %.80q", raw)}
+		return delivered{err: unknownOutcome("codex accepted a message without naming its turn: %.80q", raw)}
 	}
 	return delivered{turn: *turn}
 }

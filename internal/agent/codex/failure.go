@@ -68,7 +68,7 @@ var errorKinds = map[string]failure.Error{
 // a failure without a stated reason.
 func (e *turnError) providerError(l limits, now time.Time) error {
 	if e == nil {
-		return &failure.Error{Code: failure.Unknown, Message: "codex failed and did not say why", Retriable: true}
+		return &failure.Error{Code: failure.Unknown, Message: "codex failed without a reason", Retriable: true}
 	}
 	name, status := e.nameAndStatus()
 	if status != 0 {

@@ -18,7 +18,7 @@ import (
 const label = "Codex"
 
 var offeredModes = []agent.Mode{
-	{Code: string(agent.ReadOnly), Label: "Read only", Description: "changes nothing, and refuses what would"},
+	{Code: string(agent.ReadOnly), Label: "Read only", Description: "changes nothing and refuses changes"},
 	{Code: string(agent.WorkspaceWrite), Label: "Workspace write", Description: "writes in the working directory; asks for more", Default: true},
 	{Code: string(agent.FullAccess), Label: "Full access", Description: "writes anywhere and reaches the network"},
 }
@@ -58,7 +58,7 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 		return missingManifest(err.Error()), false
 	}
 	m = agent.Manifest{
-		Kind: setup.Codex, Label: label, Description: "OpenAI's coding agent, by its app-server",
+		Kind: setup.Codex, Label: label, Description: "OpenAI's coding agent, through its app-server",
 		Installed: true, Binary: path, Version: version[len(version)-1], Status: agent.Supported,
 		Models: []agent.Model{}, Modes: slices.Clone(offeredModes),
 		Capabilities: agent.Capabilities{
@@ -68,7 +68,7 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 	}
 	models, err := a.listModels(ctx, path)
 	if err != nil {
-		m.Status, m.StatusReason = agent.Degraded, "it tells no models: "+err.Error()
+		m.Status, m.StatusReason = agent.Degraded, "it lists no models: "+err.Error()
 		return m, false
 	}
 	m.Models, m.ModelsSource = models, "runtime"
@@ -93,7 +93,7 @@ func (a *adapter) sandboxProblem(ctx context.Context, path string) string {
 	if err != nil || ctx.Err() != nil || r.ExitCode == 0 || r.ExitCode == usageError {
 		return ""
 	}
-	return "its sandbox does not start here, so that its tools fail unless they have full access: " + strings.TrimSpace(out.String())
+	return "its own sandbox does not start here: its tools work only in Ratchet's sandbox, or with full access: " + strings.TrimSpace(out.String())
 }
 
 // listModels returns the models that the client offers.

@@ -122,7 +122,7 @@ func TestTheManifestOfNoClient(t *testing.T) {
 		"none on PATH": {
 			codex.Config{Environ: []string{"PATH=" + dir + ":relative:/nowhere"}}, []string{"no program codex in " + dir + ", /nowhere"},
 		},
-		"no PATH":                 {codex.Config{}, []string{"PATH names no"}},
+		"no PATH":                 {codex.Config{}, []string{"PATH has no"}},
 		"none at the path":        {codex.Config{Binary: filepath.Join(dir, "none")}, []string{filepath.Join(dir, "none")}},
 		"one without a version":   {codex.Config{Binary: silent}, []string{silent, "exit code 3"}},
 		"one of that name":        {codex.Config{Binary: "silent", Environ: []string{"PATH=" + dir}}, []string{silent, "exit code 3"}},

@@ -23,7 +23,7 @@ var _ agent.Prober = (*adapter)(nil)
 // a moment, shared; a client that opens the thread in that moment is refused.
 func (a *adapter) Running(id string) (bool, error) {
 	if uuid.Validate(id) != nil {
-		return false, fmt.Errorf("%w: %q is no thread id", agent.ErrNoSession, id)
+		return false, fmt.Errorf("%w: invalid thread id %q", agent.ErrNoSession, id)
 	}
 	const locks = "thread-writer-locks"
 	home := codexHome(a.clientEnviron(nil))

@@ -26,7 +26,7 @@ func (w *conn) readConfig(ctx context.Context) (userConfig, error) {
 	// Without a directory, the answer is the user's configuration and not a project's.
 	err := w.callServer(ctx, "config/read", object{}, func(result json.RawMessage) error {
 		if err := json.Unmarshal(result, &read); err != nil {
-			return badRequest("codex said %.80q of its configuration: %v", result, err)
+			return badRequest("unexpected answer of codex about its configuration, %.80q: %v", result, err)
 		}
 		return nil
 	})

@@ -31,7 +31,7 @@ func checkMode(o agent.Options) error {
 	case mode == "":
 		return nil
 	case at < 0:
-		return badRequest("no mode %q: choose one of read-only, workspace-write, full-access", mode)
+		return badRequest("unknown mode %q: choose one of read-only, workspace-write, full-access", mode)
 	case at > slices.Index(sandboxOrder, o.Sandbox):
 		return badRequest("mode %s is wider than the sandbox %s", mode, o.Sandbox)
 	}
@@ -164,11 +164,11 @@ func (s *session) openThread(ctx context.Context, o agent.Options, env []string)
 func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 	var answer threadAnswer
 	if err := json.Unmarshal(result, &answer); err != nil {
-		return badRequest("codex began a thread and said %.80q of it: %v", result, err)
+		return badRequest("unexpected answer of codex about its new thread, %.80q: %v", result, err)
 	}
 	id := cmp.Or(answer.Thread.ID, answer.ThreadID)
 	if id == "" {
-		return badRequest("codex began a thread and did not name it")
+		return badRequest("codex started a thread without naming it")
 	}
 	if err := answer.checkBounds(o, s.box.Held()); err != nil {
 		return err
@@ -186,13 +186,13 @@ func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 func (a threadAnswer) checkBounds(o agent.Options, boxed bool) error {
 	want := sandboxOf(o)
 	if got, own := a.Sandbox.Type, clientSandbox(o, boxed); got != "" && got != sandboxTypes[own] {
-		return badRequest("codex runs the sandbox %s where %s was asked for", got, own)
+		return badRequest("codex runs with the sandbox %s instead of %s", got, own)
 	}
 	if string(a.Sandbox.Network) == "true" && !o.Network {
-		return badRequest("codex lets its tools reach the network, unasked")
+		return badRequest("codex lets its tools reach the network, which was not requested")
 	}
 	if got := string(a.Policy); got != "" && got != strconv.Quote(approvalPolicy(want, boxed)) {
-		return badRequest("codex asks for permissions by the policy %s instead of %s", got, approvalPolicy(want, boxed))
+		return badRequest("codex asks for permissions with the policy %s instead of %s", got, approvalPolicy(want, boxed))
 	}
 	return nil
 }

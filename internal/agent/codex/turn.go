@@ -70,7 +70,7 @@ func (s *session) turnBegun(t *turn, raw json.RawMessage, err error) {
 		err = json.Unmarshal(raw, &answer)
 	}
 	if err == nil && answer.Turn.ID == "" {
-		err = badRequest("codex began a turn and did not name it")
+		err = badRequest("codex started a turn without naming it")
 	}
 	if err != nil {
 		s.endTurn(t, agent.Failed, turnStartError(err))
@@ -155,7 +155,7 @@ func (s *session) finishTurn(t *turn, w wireTurn) {
 func (s *session) turnOutcome(t *turn, w wireTurn) (agent.TurnStatus, error) {
 	switch {
 	case t.joined:
-		return agent.Failed, unknownOutcome("the message joined a turn that somebody else had begun")
+		return agent.Failed, unknownOutcome("the message joined a turn that someone else had started")
 	case w.Status == "interrupted":
 		return agent.Interrupted, nil
 	case w.Status == "failed":

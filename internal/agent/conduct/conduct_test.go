@@ -153,7 +153,7 @@ func TestAnAgentThatWasCutOffIsToldTheDecision(t *testing.T) {
 		decided *run.Permit
 		has     []string
 	}{
-		{nil, []string{"Go on where you stopped", "and say it."}},
+		{nil, []string{"Continue where you stopped", "and say it."}},
 		{&run.Permit{Tool: "Bash", Allow: true}, []string{"tool Bash", "is allowed"}},
 		{&run.Permit{Tool: "Bash", Reason: "not that file"}, []string{"tool Bash", "is refused", "not that file"}},
 	} {

@@ -39,7 +39,7 @@ func (r Rules) Decide(asked agent.Permission) (d agent.PermissionDecision, used 
 	case asked.Edit && IsInside(r.Dir, asked.Paths), r.Tools == run.AllowTools:
 		d.Verdict = agent.Allow
 	case r.Tools == run.DenyTools:
-		d.Reason = "no tools are allowed but those that change files of the checkout"
+		d.Reason = "only tools that change files of the checkout are allowed"
 	default:
 		return d, nil, false
 	}

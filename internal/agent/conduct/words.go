@@ -13,14 +13,14 @@ import (
 // ResumePrompt returns the message after a turn that was cut off. Until says what ends the turn. Decided
 // is the decision on the permission that the turn waited for; nil if it waited for none.
 func ResumePrompt(until string, decided *run.Permit) string {
-	text := "You were cut off. Nothing is lost: the files are as you left them. Go on where you stopped, and " + until + "."
+	text := "You were cut off. Nothing is lost: the files are as you left them. Continue where you stopped, and " + until + "."
 	switch {
 	case decided == nil:
 		return text
 	case decided.Allow:
-		return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is allowed: make the same call again.", decided.Tool)
+		return text + fmt.Sprintf("\n\nYour use of the tool %s is allowed: make the same call again.", decided.Tool)
 	}
-	return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is refused, do without it: %s", decided.Tool, decided.Reason)
+	return text + fmt.Sprintf("\n\nYour use of the tool %s is refused. Continue without it: %s", decided.Tool, decided.Reason)
 }
 
 // UsageOf returns the usage of the tokens. Its cost is not known.

@@ -88,11 +88,11 @@ func (c *conn) authenticate(ctx context.Context, d device) error {
 		return classifyError(err)
 	}
 	if c.hello.Type != "hello-ok" {
-		return foreign(fmt.Errorf("%q for a welcome", c.hello.Type))
+		return foreign(fmt.Errorf("%q instead of a welcome", c.hello.Type))
 	}
 	if missing := c.hello.missingScopes(); len(missing) > 0 {
 		// Missing scopes have no other sign: their events would not come.
-		return &failure.Error{Code: failure.Auth, Message: fmt.Sprintf("the gateway at %s does not grant us %s", c.at, strings.Join(missing, ", "))}
+		return &failure.Error{Code: failure.Auth, Message: fmt.Sprintf("the gateway at %s does not grant %s", c.at, strings.Join(missing, ", "))}
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (c *conn) readFrame(ctx context.Context) (frame, error) {
 	}
 	var f frame
 	if err := json.Unmarshal(data, &f); err != nil {
-		return frame{}, errors.New("what came is no frame of the protocol")
+		return frame{}, errors.New("the message is not a frame of the protocol")
 	}
 	return f, nil
 }
@@ -125,7 +125,7 @@ func (c *conn) writeRequest(r request) error {
 		return err
 	}
 	if most := c.hello.Policy.MaxPayload; most > 0 && int64(len(data)) > most {
-		return badRequest("%s: %d bytes, of which the gateway takes %d", r.Method, len(data), most)
+		return badRequest("%s: %d bytes, but the gateway takes at most %d", r.Method, len(data), most)
 	}
 	// A write that is cut short breaks the connection, so the caller's ctx does not bound it.
 	ctx, cancel := context.WithTimeout(c.life, writeTimeout)
@@ -204,7 +204,7 @@ func (c *conn) serveFrames(handle func(frame)) error {
 		cancel()
 		switch {
 		case err != nil && silent:
-			return fmt.Errorf("nothing came from the gateway for %v", silence)
+			return fmt.Errorf("the gateway was silent for %v", silence)
 		case err != nil:
 			return c.closeError(err)
 		case f.Type == "res":

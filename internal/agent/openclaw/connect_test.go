@@ -231,7 +231,7 @@ func TestConnectNeedsAllItAsksFor(t *testing.T) {
 	g := startGateway(t, nil)
 	g.grants = []string{"operator.read", "operator.write", "operator.pairing"}
 	e, ok := errors.AsType[*failure.Error](connect(t, g.config(), g.options(t)))
-	if !ok || e.Code != failure.Auth || !strings.HasSuffix(e.Message, "does not grant us operator.approvals") {
+	if !ok || e.Code != failure.Auth || !strings.HasSuffix(e.Message, "does not grant operator.approvals") {
 		t.Errorf("error %v", e)
 	}
 	g.grants = append(g.grants, "operator.approvals")

@@ -59,7 +59,7 @@ func readDevice(file string) (device, error) {
 		return device{}, fmt.Errorf("device key: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return device{}, fmt.Errorf("device key: others may use %s: chmod 600 it, or remove it for a new one", file)
+		return device{}, fmt.Errorf("device key: other users can use %s: chmod 600 it, or remove it to get a new one", file)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -72,7 +72,7 @@ func readDevice(file string) (device, error) {
 			}
 		}
 	}
-	return device{}, fmt.Errorf("device key: %s holds no Ed25519 key: remove it for a new one", file)
+	return device{}, fmt.Errorf("device key: %s holds no Ed25519 key: remove it to get a new one", file)
 }
 
 // makeDevice writes a new key. The file appears whole or not at all. Two processes

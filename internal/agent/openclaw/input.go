@@ -154,5 +154,5 @@ func (s *session) Stop(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("the turn may go on in the gateway: %w", classifyError(err))
+	return fmt.Errorf("the turn may continue in the gateway: %w", classifyError(err))
 }

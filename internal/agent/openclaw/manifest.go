@@ -12,9 +12,9 @@ import (
 const label = "OpenClaw gateway"
 
 // limits lists the adapter's limitations, for people who choose an agent.
-const limits = "it asks about commands only, and not about those on its own allowlist; a request that is not decided within half an hour " +
-	"is denied; a session works only within a workspace of the gateway's agents; the system prompt goes with the first message; " +
-	"tools, MCP servers and bounds on answers are the gateway's own"
+const limits = "it asks only about commands that are not on its own allowlist; a request without a decision within half an hour " +
+	"is denied; a session works only in a workspace of the gateway's agents; the system prompt is sent with the first message; " +
+	"tools, MCP servers and limits on answers are those of the gateway"
 
 // Manifest connects to the gateway and disconnects again.
 func (a adapter) Manifest(ctx context.Context) agent.Manifest {
@@ -22,7 +22,7 @@ func (a adapter) Manifest(ctx context.Context) agent.Manifest {
 	defer cancel()
 	c, err := a.connectGateway(ctx, nil)
 	if err != nil {
-		return agent.MissingManifest(setup.OpenClaw, label, fmt.Sprintf("%v; run one with openclaw gateway run, or set %s and %s", err, URLVariable, TokenVariable))
+		return agent.MissingManifest(setup.OpenClaw, label, fmt.Sprintf("%v; start one with openclaw gateway run, or set %s and %s", err, URLVariable, TokenVariable))
 	}
 	go c.serveFrames(func(frame) {})
 	defer c.closeConn(ctx)

@@ -66,9 +66,9 @@ const (
 )
 
 var modes = []agent.Mode{
-	{Code: guarded, Label: "Guarded", Description: "changes files within its directory; asks before commands", Default: true},
-	{Code: reviewed, Label: "Workspace", Description: "a model of the gateway reviews commands and asks where it doubts"},
-	{Code: readOnly, Label: "Read only", Description: "reads files within its directory; runs and changes nothing"},
+	{Code: guarded, Label: "Guarded", Description: "changes files in its directory; asks before commands", Default: true},
+	{Code: reviewed, Label: "Workspace", Description: "a model of the gateway reviews commands and asks if it is in doubt"},
+	{Code: readOnly, Label: "Read only", Description: "reads files in its directory; runs and changes nothing"},
 }
 
 // Start begins a session, or resumes one that this package began. It aborts a run

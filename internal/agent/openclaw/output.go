@@ -178,6 +178,6 @@ func (s *session) noteShutdown(payload json.RawMessage) {
 	if json.Unmarshal(payload, &said) == nil && said.Reason != "" {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.farewell = "the gateway said that it shuts down: " + said.Reason
+		s.farewell = "the gateway is shutting down: " + said.Reason
 	}
 }

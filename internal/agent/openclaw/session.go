@@ -56,7 +56,7 @@ func (s *session) openSession(ctx context.Context, resume string) error {
 	// For an existing session, this sets the directory.
 	err := s.conn.callGateway(ctx, "sessions.create", object{"key": key, "cwd": s.terms.dir}, &made)
 	if r, ok := errors.AsType[*refusal](err); ok && r.Details.Missing == "operator.admin" {
-		return badRequest("the gateway lets no session work in %s: make it, or a directory above it, the workspace of one of its agents", s.terms.dir)
+		return badRequest("the gateway allows no session in %s: make it, or a directory above it, the workspace of one of its agents", s.terms.dir)
 	}
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *session) hasMessages(ctx context.Context, key string) bool {
 func (s *session) findSession(ctx context.Context, key string) error {
 	parts := strings.SplitN(key, ":", 3)
 	if len(parts) != 3 || !strings.HasPrefix(parts[2], keyPrefix) {
-		return fmt.Errorf("%w: %q is none of Ratchet's", agent.ErrNoSession, key)
+		return fmt.Errorf("%w: %q is not a session of Ratchet", agent.ErrNoSession, key)
 	}
 	var found struct {
 		Session *struct{} `json:"session"`

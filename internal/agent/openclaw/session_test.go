@@ -127,7 +127,7 @@ func TestLostConnection(t *testing.T) {
 		"the gateway goes": {30_000, func(r *job) {
 			r.broadcast("shutdown", object{"reason": "gateway stopping"})
 			r.drop(websocket.StatusServiceRestart, "service restart for "+r.token)
-		}, "1012 service restart for [token]\nthe gateway said that it shuts down: gateway stopping"},
+		}, "1012 service restart for [token]\nthe gateway is shutting down: gateway stopping"},
 		"the connection breaks": {30_000, func(r *job) {
 			r.with(func() {
 				for c := range r.clients {
@@ -135,14 +135,14 @@ func TestLostConnection(t *testing.T) {
 				}
 			})
 		}, "broke"},
-		"the gateway falls silent": {150, func(r *job) { <-r.ctx.Done() }, "nothing came from the gateway for 450ms"},
+		"the gateway falls silent": {150, func(r *job) { <-r.ctx.Done() }, "the gateway was silent for 450ms"},
 		"what comes is no protocol": {30_000, func(r *job) {
 			r.with(func() {
 				for c := range r.clients {
 					c.ws.Write(r.ctx, websocket.MessageText, []byte("hello"))
 				}
 			})
-		}, "no frame"},
+		}, "not a frame"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,7 +225,7 @@ func TestStopThatTheGatewayRefuses(t *testing.T) {
 	g, s, l := scripted(t, func(r *job) { <-r.ctx.Done() })
 	l.Send("go")
 	g.with(func() { g.refuse["chat.abort"] = object{"code": "FORBIDDEN", "message": "not yours"} })
-	if err := s.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "may go on") {
+	if err := s.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "may continue") {
 		t.Errorf("error %v", err)
 	}
 	if err := s.Stop(t.Context()); err != nil {

@@ -105,7 +105,7 @@ func (t *turn) turnOutcome(e chatEvent) (o outcome, ok bool) {
 func abortOutcome(reason string) (agent.TurnStatus, error) {
 	switch reason {
 	case "timeout":
-		return agent.Failed, &failure.Error{Code: failure.Timeout, Message: "the gateway's time for a run is over", Retriable: true}
+		return agent.Failed, &failure.Error{Code: failure.Timeout, Message: "the gateway's time limit for a run was reached", Retriable: true}
 	case "restart":
 		return agent.Failed, &failure.Error{Code: failure.Unknown, Message: "the gateway restarts", Retriable: true}
 	}

@@ -95,7 +95,7 @@ func TestEndsOfTurns(t *testing.T) {
 		"aborted by another client": {func(r *job) {
 			r.chatEvent("aborted", object{"stopReason": "rpc", "message": object{"content": "half"}})
 		}, agent.Interrupted, "half", "half", failure.Error{}},
-		"the gateway's time for a run is over": {func(r *job) {
+		"the gateway's time limit for a run was reached": {func(r *job) {
 			r.chatEvent("aborted", object{"stopReason": "timeout"})
 		}, agent.Failed, "", "", failure.Error{Code: failure.Timeout, Retriable: true}},
 		"the gateway restarts": {func(r *job) {

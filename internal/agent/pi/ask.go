@@ -91,7 +91,7 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 		return err
 	}
 	if !slices.Contains(verdicts, d.Verdict) {
-		return fmt.Errorf("no verdict %q", d.Verdict)
+		return fmt.Errorf("unknown verdict %q", d.Verdict)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

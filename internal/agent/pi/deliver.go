@@ -18,7 +18,7 @@ var (
 
 // errUnproved refuses a message into the turn under way. Pi takes one, and may take it up in another run of its own after
 // the turn has settled: that it never does is not proved.
-var errUnproved = errors.New("that pi takes a message into just this turn is not proved")
+var errUnproved = errors.New("it is not proved that pi takes the message into this turn")
 
 // Capabilities implements agent.Watched.
 func (s *session) Capabilities() delivery.Capabilities { return agent.OwnedCapabilities() }
@@ -37,7 +37,7 @@ func (s *session) Thread(ctx context.Context) (agent.Thread, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.SessionID != s.id {
-		return agent.Thread{}, badRequest("pi was asked for session %s and told of %q", s.id, now.SessionID)
+		return agent.Thread{}, badRequest("pi was asked for session %s and returned %q", s.id, now.SessionID)
 	}
 	t := s.owned.Thread(s.id, allowsOf(s.trust, s.o))
 	if now.Running && t.Status == "idle" {
@@ -60,7 +60,7 @@ func allowsOf(t Trust, o agent.Options) *delivery.Allows {
 func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error) {
 	var malformed error
 	if d.Marker == "" || !strings.Contains(d.Text, d.Marker) {
-		malformed = badRequest("a delivery whose text does not have its marker %q", d.Marker)
+		malformed = badRequest("a result whose text lacks its marker %q", d.Marker)
 	}
 	if err := d.CheckOwned(ctx, errUnproved, malformed); err != nil {
 		return "", err
@@ -89,7 +89,7 @@ func (s *session) endedDelivery(t *turn) (string, error) {
 	if t.isTaken {
 		return t.id, nil
 	}
-	return "", badRequest("pi ended a turn without its message: %s", t.failure)
+	return "", badRequest("pi ended a turn that lacks its message: %s", t.failure)
 }
 
 // takeUserMessage takes a user's message that pi has taken up.

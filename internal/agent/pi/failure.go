@@ -35,7 +35,7 @@ var resetPattern = regexp.MustCompile(`Try again in ~(\d+) min`)
 func classifyError(text string) error {
 	now := time.Now()
 	if text == "" {
-		text = "the turn failed without a word"
+		text = "the turn failed without a reason"
 	}
 	status, body, guessed := 0, text, false
 	if at := apiError.FindStringSubmatch(text); at != nil {

@@ -32,7 +32,7 @@ func (s *session) checkState(ctx context.Context) error {
 		return unavailableError("this pi did not load the extension that asks for permissions")
 	}
 	if now.Model.Provider == noProvider {
-		return newError(failure.Auth, false, "pi has no model to use: nobody is logged in, and no key is set")
+		return newError(failure.Auth, false, "pi has no model to use: log in, or set an API key")
 	}
 	if now.File != "" {
 		now.File = s.sandbox.HostPath(s.o, now.File)
@@ -70,7 +70,7 @@ func (now state) checkSession(ctx context.Context, o agent.Options) error {
 	// If pi cannot use the session's own model, it silently continues with another
 	// one, perhaps of another provider and at another price.
 	if saved := savedModel(ctx, now.File); saved != "" && saved != now.Model.modelCode() {
-		return badRequest("the session's model %s is not available: pi would go on with %s", saved, now.Model.modelCode())
+		return badRequest("the session's model %s is not available: pi would continue with %s", saved, now.Model.modelCode())
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest
 		return missingManifest(err.Error()), false
 	}
 	m = agent.Manifest{
-		Kind: setup.Pi, Label: label, Description: "the coding agent pi, by its RPC mode",
+		Kind: setup.Pi, Label: label, Description: "the coding agent pi, through its RPC mode",
 		Installed: true, Binary: argv[0], Version: version[len(version)-1], Status: agent.Supported,
 		Models: []agent.Model{}, Modes: []agent.Mode{},
 		Capabilities: agent.Capabilities{
@@ -64,7 +64,7 @@ func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest
 		},
 	}
 	if got.err != nil {
-		m.Status, m.StatusReason = agent.Degraded, "it tells no models: "+got.err.Error()
+		m.Status, m.StatusReason = agent.Degraded, "it lists no models: "+got.err.Error()
 		return m, false
 	}
 	m.Models, m.ModelsSource = got.models, "runtime"

@@ -20,7 +20,7 @@ func TestManifest(t *testing.T) {
 	f := newFake(t, script{Version: "0.87.1\n"})
 	c := f.config()
 	want := agent.Manifest{
-		Kind: setup.Pi, Label: "pi", Description: "the coding agent pi, by its RPC mode", Installed: true,
+		Kind: setup.Pi, Label: "pi", Description: "the coding agent pi, through its RPC mode", Installed: true,
 		Status: agent.Supported, Binary: c.Argv[0], Version: "0.87.1", ModelsSource: "runtime", Modes: []agent.Mode{},
 		Models: []agent.Model{{Code: "p/m", Label: "Em", ContextWindow: 200000, Default: true}, {Code: "p/n"}},
 		Capabilities: agent.Capabilities{
@@ -50,8 +50,8 @@ func TestAManifestThatIsNotWhole(t *testing.T) {
 	}{
 		"without a version":  {script{}, func(m agent.Manifest) bool { return !m.Installed && strings.Contains(m.Unavailable, "--version") }},
 		"without the gate":   {script{Version: "1", Open: true}, degraded("did not load the extension")},
-		"without a login":    {script{Version: "1", State: strings.Replace(fakeState, `"p"`, `"unknown"`, 1)}, degraded("nobody is logged in")},
-		"without its models": {script{Version: "1", Models: `7`}, degraded("tells no models")},
+		"without a login":    {script{Version: "1", State: strings.Replace(fakeState, `"p"`, `"unknown"`, 1)}, degraded("log in, or set an API key")},
+		"without its models": {script{Version: "1", Models: `7`}, degraded("lists no models")},
 		"without a start":    {script{Version: "1", Start: []string{"exit 1 out of luck"}}, degraded("out of luck")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -122,16 +122,16 @@ var sessionID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 // checkOptions returns an error if no pi can work with o.
 func checkOptions(t Trust, o agent.Options) error {
 	if t != TrustNobody && t != TrustUser && t != TrustProject {
-		return badRequest("no trust %q", t)
+		return badRequest("unknown trust %q", t)
 	}
 	if o.Sandbox != agent.ReadOnly && o.Sandbox != agent.WorkspaceWrite && o.Sandbox != agent.FullAccess {
-		return badRequest("no sandbox %q", o.Sandbox)
+		return badRequest("unknown sandbox %q", o.Sandbox)
 	}
 	if !filepath.IsAbs(o.Dir) {
 		return badRequest("the working directory %q is not absolute", o.Dir)
 	}
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return badRequest("there is no working directory %s", o.Dir)
+		return badRequest("the working directory %s does not exist", o.Dir)
 	}
 	if o.Resume != "" && !sessionID.MatchString(o.Resume) {
 		return agent.ErrNoSession

@@ -74,9 +74,9 @@ func (t *turn) turnStatus() (agent.TurnStatus, error) {
 	case t.stop == "", t.stop == "stop", t.stop == "toolUse":
 		return agent.Completed, nil
 	case t.stop == "length":
-		return agent.Failed, newError(failure.Unknown, true, "the limit of tokens of an answer was reached")
+		return agent.Failed, newError(failure.Unknown, true, "the answer reached its token limit")
 	}
-	return agent.Failed, newError(failure.Unknown, true, "the turn ended for a reason that is not known: %s", t.stop)
+	return agent.Failed, newError(failure.Unknown, true, "the turn ended for an unknown reason: %s", t.stop)
 }
 
 // settleTurn ends a turn, unless it has ended. Pi itself computes the fill of its

@@ -49,7 +49,7 @@ func (o *Object) Only(names ...string) {
 	}
 	if len(stray) > 0 {
 		slices.Sort(stray)
-		o.errs = append(o.errs, fmt.Errorf("members that do not belong: %q", stray))
+		o.errs = append(o.errs, fmt.Errorf("unknown members: %q", stray))
 	}
 }
 

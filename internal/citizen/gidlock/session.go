@@ -167,7 +167,7 @@ func (s *session) makeMarker(marker string) error {
 	if errors.Is(err, fs.ErrExist) {
 		there, _ := s.readLock()
 		c := s.conflictWith(there)
-		c.Detail = fmt.Sprintf("somebody is reclaiming it, or was and died: %s%s; remove that file when nobody is", marker, writtenSince(marker))
+		c.Detail = fmt.Sprintf("another process takes the lock over, or died doing so: %s%s; if none does, remove that file", marker, writtenSince(marker))
 		return c
 	}
 	return err
@@ -182,14 +182,14 @@ func (s *session) takenConflict() *Conflict {
 func (s *session) conflictWith(there *Holder) *Conflict {
 	c := &Conflict{LockPath: s.path, Holder: there}
 	if there == nil {
-		c.Detail = fmt.Sprintf("the file%s names no holder of this citizen; remove it when no dispatch to the citizen is under way", writtenSince(s.path))
+		c.Detail = fmt.Sprintf("the file%s names no process that holds the lock; remove it when no message to the session is in progress", writtenSince(s.path))
 		return c
 	}
 	space := ""
 	if there.PIDSpace != "" && !there.isNear() {
 		space = fmt.Sprintf(", counted in %s,", there.PIDSpace)
 	}
-	c.Detail = fmt.Sprintf("process %d%s on %s has it since %s; the file%s may be removed when that process is gone",
+	c.Detail = fmt.Sprintf("process %d%s on %s has held it since %s; the file%s may be removed when that process is gone",
 		there.PID, space, there.Hostname, there.CreatedAt, writtenSince(s.path))
 	return c
 }

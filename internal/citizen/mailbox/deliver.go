@@ -20,7 +20,7 @@ type Deliverability struct {
 // would lie unread, a marker changes nothing.
 func DecideDelivery(wake dispatch.Capability, p marker.Presence) Deliverability {
 	if wake != dispatch.SelfFetch {
-		return Deliverability{Reason: fmt.Sprintf("wake mode %q: sessions of this backend read no mailbox", string(wake))}
+		return Deliverability{Reason: fmt.Sprintf("wake mode %q: sessions of this backend do not read mail", string(wake))}
 	}
 	active, reason := p.Active()
 	return Deliverability{Deliverable: active, Reason: "receiver: " + reason}

@@ -25,10 +25,10 @@ func TestDecide(t *testing.T) {
 		{"nobody knows how it gets them", "", here, false, "wake mode \"\""},
 		{"an unknown way", "pigeon", here, false, "wake mode \"pigeon\""},
 		{"nothing is known", "", marker.Presence{}, false, "wake mode"},
-		{"no record", dispatch.SelfFetch, marker.Presence{OwnerAlive: true, WatchArmed: true}, false, "receiver: no record"},
-		{"no process", dispatch.SelfFetch, marker.Presence{RecordBacked: true, WatchArmed: true}, false, "receiver: no process"},
+		{"no record", dispatch.SelfFetch, marker.Presence{OwnerAlive: true, WatchArmed: true}, false, "receiver: it has no record"},
+		{"no process", dispatch.SelfFetch, marker.Presence{RecordBacked: true, WatchArmed: true}, false, "receiver: its session has no known process"},
 		{"no watch", dispatch.SelfFetch, marker.Presence{RecordBacked: true, OwnerAlive: true}, false, "receiver: nothing watches"},
-		{"nobody", dispatch.SelfFetch, marker.Presence{}, false, "receiver: no record"},
+		{"nobody", dispatch.SelfFetch, marker.Presence{}, false, "receiver: it has no record"},
 	}
 	for _, row := range rows {
 		if got := mailbox.DecideDelivery(row.wake, row.p); got.Deliverable != row.want || !strings.HasPrefix(got.Reason, row.reason) {

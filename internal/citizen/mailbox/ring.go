@@ -24,7 +24,7 @@ import (
 func (m Mailboxes) RingAgain(ctx context.Context, older time.Duration) (rung []dispatch.GardenID, err error) {
 	names, err := file.Names(m.Dirs.Mailboxes)
 	if err != nil {
-		return nil, fmt.Errorf("look for lost rings: %w", err)
+		return nil, fmt.Errorf("look for mail that was not announced: %w", err)
 	}
 	var errs []error
 	for _, name := range names {
@@ -37,7 +37,7 @@ func (m Mailboxes) RingAgain(ctx context.Context, older time.Duration) (rung []d
 		}
 		again, err := m.ringAgain(id, older)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("ring for %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("announce mail to %s: %w", id, err))
 		} else if again {
 			rung = append(rung, id)
 		}

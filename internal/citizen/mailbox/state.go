@@ -55,7 +55,7 @@ func (b box) readState() (State, error) {
 		s, err = parseState(raw)
 	}
 	if err == nil && s.GardenID != b.id {
-		err = fmt.Errorf("it is that of %s", s.GardenID)
+		err = fmt.Errorf("it belongs to %s", s.GardenID)
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("state of mailbox %s: %w", b.id, err)
@@ -91,7 +91,7 @@ func (b box) stampState(which Stamp, now time.Time) (State, error) {
 	case LastRead:
 		s.LastRead = at
 	default:
-		return State{}, fmt.Errorf("state of mailbox %s: nothing stamps %q", b.id, which)
+		return State{}, fmt.Errorf("state of mailbox %s: no field for %q", b.id, which)
 	}
 	raw, err := document.Marshal(stateForm{
 		stateVersion, b.id, nullString(s.LastEnqueued), nullString(s.LastDelivered), nullString(s.LastRead),

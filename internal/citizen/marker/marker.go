@@ -103,7 +103,7 @@ func ReadSender(path string) (Sender, error) {
 // checkPath returns an error if path is not the path of the process's marker.
 func (m Sender) checkPath(path string) error {
 	if dir := filepath.Dir(filepath.Dir(path)); filepath.Clean(path) != SenderPath(dir, m.Backend, m.Owner.PID) {
-		return fmt.Errorf("it is that of process %d of %s", m.Owner.PID, m.Backend)
+		return fmt.Errorf("it belongs to process %d of %s", m.Owner.PID, m.Backend)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (p *Provenance) UnmarshalText(b []byte) error {
 		*p = Provenance(b)
 		return nil
 	}
-	return fmt.Errorf("%q arms no watch", b)
+	return fmt.Errorf("the event %q does not start a watch", b)
 }
 
 // ClaudeCodeCLI is the kind of owner that a receiver has when none is given.

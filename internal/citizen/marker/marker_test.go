@@ -209,7 +209,7 @@ func TestActive(t *testing.T) {
 	}{
 		{marker.Presence{}, false, "no record"},
 		{marker.Presence{OwnerAlive: true, WatchArmed: true}, false, "no record"},
-		{marker.Presence{RecordBacked: true, WatchArmed: true}, false, "no process"},
+		{marker.Presence{RecordBacked: true, WatchArmed: true}, false, "no known process"},
 		{marker.Presence{RecordBacked: true, OwnerAlive: true}, false, "nothing watches"},
 		{marker.Presence{RecordBacked: true, OwnerAlive: true, WatchArmed: true}, true, "watches"},
 	}

@@ -18,11 +18,11 @@ type Presence struct {
 func (p Presence) Active() (active bool, reason string) {
 	switch {
 	case !p.RecordBacked:
-		return false, "no record backs it"
+		return false, "it has no record"
 	case !p.OwnerAlive:
-		return false, "no process of its session is known to run"
+		return false, "its session has no known process"
 	case !p.WatchArmed:
-		return false, "nothing watches its mailbox, so mail would wake nobody"
+		return false, "nothing watches its mailbox, so no session would read mail"
 	}
 	return true, "its session runs and watches its mailbox"
 }

@@ -345,9 +345,9 @@ Sockets without a record:
 
 Diagnostics:
 - meta-record-read-error note.meta.json: not a JSON object: unexpected end of JSON input
-- garden-id-socket-conflict 20260612T093000-000003 (backend=codex): the record is of a backend without sockets, and there is one under its garden id: neither is listed
-- socket-symlink-rejected 20260612T093000-000005: a symlink in the place of a socket could lead to another session, so nobody was asked there
-- malformed-socket-name "x\n\x1b[2J.sock": its name is no garden id, so it belongs to nobody
+- garden-id-socket-conflict 20260612T093000-000003 (backend=codex): the record is of a backend without sockets, but a socket has its garden id: neither is listed
+- socket-symlink-rejected 20260612T093000-000005: a symlink instead of a socket could lead to another session, so it was not asked
+- malformed-socket-name "x\n\x1b[2J.sock": its name is not a garden id, so it belongs to no session
 `
 	if got := l.Text(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -403,7 +403,7 @@ func TestJSON(t *testing.T) {
 			 "parentGardenId": null, "isEntwurf": false, "createdAt": "c", "recordUpdatedAt": "u", "liveness": "unsupported"}
 		],
 		"socketOnly": [{"kind": "socket-only", "gardenId": "20260612T093000-000004", "liveness": "alive", "cwd": null, "model": null, "idle": null, "infoError": null}],
-		"diagnostics": [{"kind": "malformed-socket-name", "name": "x.sock", "message": "its name is no garden id, so it belongs to nobody"}]
+		"diagnostics": [{"kind": "malformed-socket-name", "name": "x.sock", "message": "its name is not a garden id, so it belongs to no session"}]
 	}`), &want))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%s", b)

@@ -11,12 +11,12 @@ import (
 const nobodyHere = `No agent session here can be reached yet. To make one reachable:
 
   your own Claude Code sessions    starter register claude
-                                   each session that you start from then on is here
+                                   sessions that you start afterwards are listed
   an agent of a run                starter run ...
-                                   developer and fixer are here while they work
-  pi                               its extension with a control socket registers it by itself
+                                   its agents are listed while they work
+  pi                               install its extension with a control socket
 
-Sessions of Codex in a terminal of yours cannot be reached. More: docs/dispatch.md.
+Sessions of Codex in a terminal cannot be reached. More: docs/dispatch.md.
 `
 
 // People returns the listing for a person: who can be reached now, in plain words. ReadsMail reports whether a
@@ -46,7 +46,7 @@ func (l Listing) People(readsMail func(Peer) bool, all bool) string {
 		b.WriteString(p.forPeople())
 	}
 	for _, s := range listening {
-		fmt.Fprintf(&b, "\n%s  it listens, and does not say who it is\n", s.GardenID)
+		fmt.Fprintf(&b, "\n%s  it listens, but does not identify itself\n", s.GardenID)
 	}
 	l.writeRest(&b, away, all)
 	if len(here)+len(listening) > 0 {
@@ -59,15 +59,15 @@ func (l Listing) People(readsMail func(Peer) bool, all bool) string {
 func (l Listing) writeRest(b *strings.Builder, away []Peer, all bool) {
 	switch {
 	case len(away) > 0 && all:
-		b.WriteString("\nSessions that do not run, or that cannot be told:\n")
+		b.WriteString("\nSessions that do not run, or whose state is unknown:\n")
 		for _, p := range away {
 			b.WriteString(p.forPeople())
 		}
 	case len(away) > 0:
-		fmt.Fprintf(b, "\n%d more do not run, or cannot be told: starter peers --all\n", len(away))
+		fmt.Fprintf(b, "\n%d more do not run, or their state is unknown: starter peers --all\n", len(away))
 	}
 	if len(l.Diagnostics) > 0 {
-		b.WriteString("\nWhat was wrong while looking:\n")
+		b.WriteString("\nProblems:\n")
 		for _, d := range l.Diagnostics {
 			fmt.Fprintf(b, "  %s\n", d.asLine())
 		}

@@ -31,9 +31,9 @@ func TestPeople(t *testing.T) {
 20260612T093000-000002  claude-code, opus
   in   /mine
 
-20260612T093000-000005  it listens, and does not say who it is
+20260612T093000-000005  it listens, but does not identify itself
 
-2 more do not run, or cannot be told: starter peers --all
+2 more do not run, or their state is unknown: starter peers --all
 
 Send one a message: starter dispatch ID --intent fire-and-forget --message TEXT
 `

@@ -94,7 +94,7 @@ func (s *scan) readDir() {
 	}
 	if err != nil {
 		s.blind = true
-		s.addDiagnostic(Diagnostic{Kind: SocketDirReadError, Message: "no socket was looked at: " + err.Error()})
+		s.addDiagnostic(Diagnostic{Kind: SocketDirReadError, Message: "cannot look at the sockets: " + err.Error()})
 		return
 	}
 	for _, e := range entries {
@@ -105,7 +105,7 @@ func (s *scan) readDir() {
 		id, err := dispatch.ParseGardenID(stem)
 		switch {
 		case err != nil:
-			s.addDiagnostic(Diagnostic{Kind: MalformedSocket, Name: e.Name(), Message: "its name is no garden id, so it belongs to nobody"})
+			s.addDiagnostic(Diagnostic{Kind: MalformedSocket, Name: e.Name(), Message: "its name is not a garden id, so it belongs to no session"})
 		case e.Type()&fs.ModeSymlink != 0:
 			s.found[id] = symlink
 		default:
@@ -135,7 +135,7 @@ func (s *scan) quarantineBad(store *citizen.Store, bad []*citizen.BadRecord) {
 			delete(s.found, id)
 			s.addDiagnostic(Diagnostic{
 				Kind: SocketConflict, GardenID: id,
-				Message: "the record cannot be used, and there is a socket under its garden id: neither is listed",
+				Message: "the record cannot be used, and a socket has its garden id: neither is listed",
 			})
 		}
 	}
@@ -151,7 +151,7 @@ func (s *scan) quarantineClashes(records []citizen.Record) []citizen.Record {
 		delete(s.found, r.GardenID)
 		s.addDiagnostic(Diagnostic{
 			Kind: SocketConflict, GardenID: r.GardenID, Backend: r.Backend,
-			Message: "the record is of a backend without sockets, and there is one under its garden id: neither is listed",
+			Message: "the record is of a backend without sockets, but a socket has its garden id: neither is listed",
 		})
 		return true
 	})
@@ -160,7 +160,7 @@ func (s *scan) quarantineClashes(records []citizen.Record) []citizen.Record {
 func (s *scan) refuseID(id dispatch.GardenID) {
 	s.addDiagnostic(Diagnostic{
 		Kind: SymlinkRejected, GardenID: id,
-		Message: "a symlink in the place of a socket could lead to another session, so nobody was asked there",
+		Message: "a symlink instead of a socket could lead to another session, so it was not asked",
 	})
 }
 

@@ -82,11 +82,11 @@ func (v LaunchDecision) String() string {
 	case v.Kind != Deny:
 		return fmt.Sprintf("%s: %s (%s)", f.Dir, v.Kind, v.Reason)
 	case v.Reason == FailFast:
-		return fmt.Sprintf("%s: nobody has decided whether to trust it, and it has settings of its own: %s, or name a root above it in PI_ENTWURF_PREFIX_ROOTS", f.Dir, open)
+		return fmt.Sprintf("%s: not trusted yet, and it has its own settings: %s, or name a root above it in PI_ENTWURF_PREFIX_ROOTS", f.Dir, open)
 	case f.SavedAt != f.Dir:
-		return fmt.Sprintf("%s: not trusted, as %s is not: %s to trust it alone", f.Dir, f.SavedAt, open)
+		return fmt.Sprintf("%s: not trusted, because %s is not; to trust only this one, %s", f.Dir, f.SavedAt, open)
 	}
-	return fmt.Sprintf("%s: not trusted: %s to change that", f.Dir, open)
+	return fmt.Sprintf("%s: not trusted; to change that, %s", f.Dir, open)
 }
 
 // coversDir reports whether a directory is at or under a root, both canonical.

@@ -204,8 +204,8 @@ func TestWhatAVerdictSays(t *testing.T) {
 		facts trust.Facts
 		want  string
 	}{
-		{trust.Facts{Dir: "/w", Saved: trust.Distrusted, SavedAt: "/w"}, "/w: not trusted: open pi there"},
-		{trust.Facts{Dir: "/w", Saved: trust.Distrusted, SavedAt: "/"}, "as / is not"},
+		{trust.Facts{Dir: "/w", Saved: trust.Distrusted, SavedAt: "/w"}, "/w: not trusted; to change that, open pi there"},
+		{trust.Facts{Dir: "/w", Saved: trust.Distrusted, SavedAt: "/"}, "because / is not"},
 		{trust.Facts{Dir: "/w", Inputs: true}, "PI_ENTWURF_PREFIX_ROOTS"},
 		{trust.Facts{Dir: "/w"}, "/w: trusted-no-arg (no-trust-inputs)"},
 	}

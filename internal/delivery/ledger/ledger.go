@@ -27,8 +27,8 @@ import (
 // The errors about a ledger that is not written to. A person has to look at each of them.
 var (
 	ErrBehind   = errors.New("the ledger lacks entries")
-	ErrDiverged = errors.New("the ledger holds another course of the deliveries")
-	ErrDamaged  = errors.New("the ledger has a line that is no entry")
+	ErrDiverged = errors.New("the ledger records other deliveries")
+	ErrDamaged  = errors.New("the ledger has an invalid line")
 )
 
 // Entry is one line. N counts from 1 without a gap, over the whole life of a session.
@@ -129,7 +129,7 @@ func appendEntries(f *os.File, entries []Entry) error {
 		last = have[len(have)-1].n
 	}
 	if first := entries[0].N; last > 0 && first > last+1 {
-		return fmt.Errorf("%w: it ends at %d where %d is due", ErrBehind, last, first)
+		return fmt.Errorf("%w: it ends at %d instead of %d", ErrBehind, last, first)
 	}
 	var more []byte
 	for i, e := range entries {

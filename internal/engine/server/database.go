@@ -109,7 +109,7 @@ func lock(ctx context.Context, path string) (*os.File, error) {
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			var pid int
 			_, _ = fmt.Fscan(f, &pid)
-			return nil, fmt.Errorf("database %s is in use by another engine, process %d: stop that one, or name another file with --db", path, pid)
+			return nil, fmt.Errorf("another engine (process %d) uses database %s: stop it, or name another file with --db", pid, path)
 		}
 		time.Sleep(lockPoll)
 	}
@@ -139,7 +139,7 @@ func admit(path string) (fresh bool, err error) {
 	}
 	b, err := os.ReadFile(versionFile(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("%s was not made by this engine, %s is missing: name another file with --db", path, versionFile(path))
+		return false, fmt.Errorf("this engine did not make %s (%s is missing): name another file with --db", path, versionFile(path))
 	}
 	var by writer
 	if err == nil {
@@ -149,9 +149,9 @@ func admit(path string) (fresh bool, err error) {
 		return false, fmt.Errorf("read %s: %w", versionFile(path), err)
 	}
 	if by.Complete && !by.readableBy(thisServer) {
-		return false, fmt.Errorf("database %s was written by Temporal server %s (schema %s), this engine is %s (schema %s) "+
+		return false, fmt.Errorf("Temporal server %s (schema %s) wrote database %s; this engine is %s (schema %s) "+
 			"and does not migrate it: use the engine that wrote it, or name another file with --db",
-			path, by.Server, by.Schema, thisServer.Server, thisServer.Schema)
+			by.Server, by.Schema, path, thisServer.Server, thisServer.Schema)
 	}
 	return !by.Complete, nil
 }

@@ -39,8 +39,8 @@ func inspect(ctx context.Context, path string) error {
 	defer db.Close()
 	tables, err := countTables(ctx, db)
 	if err == nil && tables < len(serverTables) {
-		return fmt.Errorf("database %s lacks the tables of the engine: it is another program's, or %s-wal got lost: put a backup "+
-			"of both in its place, or name another file with --db", path, path)
+		return fmt.Errorf("database %s lacks the tables of the engine: it belongs to another program, or %s-wal was lost: restore a backup "+
+			"of both, or name another file with --db", path, path)
 	}
 	if err == nil {
 		err = checkPages(ctx, db)
@@ -53,7 +53,7 @@ func inspect(ctx context.Context, path string) error {
 
 func damaged(path, why string) error {
 	why, _, _ = strings.Cut(strings.TrimSpace(why), "\n")
-	return fmt.Errorf("database %s is damaged (%s): put a backup in its place, or begin a new one with --db and "+
+	return fmt.Errorf("database %s is damaged (%s): restore a backup, or start a new one with --db and "+
 		"bring the open runs back with `starter resume`", path, why)
 }
 
@@ -68,7 +68,7 @@ func checkMagic(path string) error {
 		return fmt.Errorf("read database %s: %w", path, err)
 	}
 	if !bytes.Equal(head, []byte(sqliteMagic)) {
-		return damaged(path, "it does not begin as an SQLite file does")
+		return damaged(path, "it is not an SQLite file")
 	}
 	return nil
 }

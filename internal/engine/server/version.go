@@ -63,5 +63,5 @@ func checkRelease() error {
 	if wanted == "" || wanted == release {
 		return nil
 	}
-	return fmt.Errorf("%s is of version %s and the starter of %s: install both from one archive", os.Args[0], cmp.Or(release, "devel"), wanted)
+	return fmt.Errorf("%s has version %s, but the starter has %s: install both from one archive", os.Args[0], cmp.Or(release, "devel"), wanted)
 }

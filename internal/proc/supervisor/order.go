@@ -64,7 +64,7 @@ func ReadOrder(r io.Reader) (Order, error) {
 	}
 	entries := strings.Split(string(body), "\x00")
 	if len(entries) < 3 || entries[0] == "" || entries[len(entries)-1] != "" {
-		return Order{}, errors.New("read order: no nonce, or an entry without its end")
+		return Order{}, errors.New("read order: no nonce, or an incomplete entry")
 	}
 	o := Order{Nonce: entries[0], Env: entries[2 : len(entries)-1]}
 	if _, err := fmt.Sscanf(entries[1], confinementForm, &o.Files, &o.Group, &o.Tasks, &o.FileSize); err != nil {

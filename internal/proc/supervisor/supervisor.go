@@ -76,10 +76,10 @@ func (r Report) Line(nonce string) string {
 func ReadReport(text, nonce string, code int) (Report, error) {
 	var r Report
 	if _, err := fmt.Sscanf(text, reportForm, &r.Errno, &r.Status, &r.Left, &r.Told); err != nil || text != r.Line(nonce) {
-		return Report{}, fmt.Errorf("it reported %.120q, not one line of its own", text)
+		return Report{}, fmt.Errorf("it reported %.120q instead of its line", text)
 	}
 	if code != r.ExitCode() {
-		return Report{}, fmt.Errorf("it ended with exit code %d, not with that of its report, %d", code, r.ExitCode())
+		return Report{}, fmt.Errorf("it ended with exit code %d, but reported %d", code, r.ExitCode())
 	}
 	return r, nil
 }

@@ -54,7 +54,7 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 	}
 	switch {
 	case c.Model == "":
-		return Config{}, errors.New("no model is named: give one such as claude-sonnet-5")
+		return Config{}, errors.New("no model given: name one, such as claude-sonnet-5")
 	case c.Key == "" && c.Token == "":
 		return Config{}, errors.New(KeyVariable + " is not set: give the worker a key of the Anthropic API, or a token as ANTHROPIC_AUTH_TOKEN")
 	}

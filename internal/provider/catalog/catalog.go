@@ -43,7 +43,7 @@ func (s Spec) Validate(dir string, environ []string) error {
 // checkWhole refuses a spec that Parse did not make.
 func (s Spec) checkWhole() error {
 	if about := s.Kind.Traits(); about.Kind == "" || about.Rest == setup.Argv && len(s.Argv) == 0 {
-		return fmt.Errorf("not a whole spec: use one of %s", specForms())
+		return fmt.Errorf("incomplete: use one of %s", specForms())
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 	}
 	switch s.Kind {
 	case setup.None:
-		return nil, errors.New("open provider none: it answers nothing")
+		return nil, errors.New("open provider none: it cannot answer")
 	case setup.Command:
 		return command.New(command.Config{
 			Argv: s.Argv, Dir: env.Dir, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox, Redact: env.Redact, Log: env.Log,
@@ -122,7 +122,7 @@ func NewAdapter(text string, env Env) (agent.Adapter, error) {
 		return nil, err
 	}
 	if !spec.Agent() {
-		return nil, fmt.Errorf("%s is no agent: it keeps no session", text)
+		return nil, fmt.Errorf("provider %s is not an agent: it has no sessions", text)
 	}
 	return registry[spec.Kind].adapter(spec, env), nil
 }

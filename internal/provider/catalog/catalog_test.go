@@ -50,21 +50,21 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	tests := map[string]struct{ text, says string }{
-		"nothing":                    {"", "no such kind"},
+		"nothing":                    {"", "unknown kind"},
 		"a bare program":             {"./agent.py", "use one of command:<program and arguments>, replay:<directory>"},
 		"an unknown kind":            {"comand:agent", "use one of command:"},
-		"a kind in other letters":    {"Command:agent", "no such kind"},
-		"a command without program":  {"command:", "names no program"},
-		"a command of blanks":        {"command:  ", "names no program"},
-		"a program without a name":   {"command:'' x", "names no program"},
+		"a kind in other letters":    {"Command:agent", "unknown kind"},
+		"a command without program":  {"command:", "no program given"},
+		"a command of blanks":        {"command:  ", "no program given"},
+		"a program without a name":   {"command:'' x", "no program given"},
 		"an open quote":              {"command:agent 'x", "unterminated single-quoted string"},
-		"a replay without directory": {"replay:", "names no directory"},
-		"a model API without model":  {"anthropic", "names no model: give anthropic:<model>"},
-		"an empty model of an API":   {"openai:", "names no model: give openai:<model>"},
-		"an empty model of an agent": {"claude:", "names no model: give claude:<model>, or claude alone"},
-		"a flag for a model":         {"codex:--yolo", "names no model"},
-		"an ACP agent without argv":  {"acp:", "names no program: give acp:<program and arguments>"},
-		"a gateway with a model":     {"openclaw:x", "give openclaw alone"},
+		"a replay without directory": {"replay:", "no directory given"},
+		"a model API without model":  {"anthropic", "no model given: use anthropic:<model>"},
+		"an empty model of an API":   {"openai:", "no model given: use openai:<model>"},
+		"an empty model of an agent": {"claude:", "no model given: use claude:<model>, or only claude"},
+		"a flag for a model":         {"codex:--yolo", "no model given"},
+		"an ACP agent without argv":  {"acp:", "no program given: use acp:<program and arguments>"},
+		"a gateway with a model":     {"openclaw:x", "use only openclaw"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func readPrice(figures string) (chat.Price, error) {
 	for text := range strings.SplitSeq(figures, "/") {
 		d, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil || !(d >= 0 && d < 1e6) {
-			return chat.Price{}, fmt.Errorf("%q is no price", text)
+			return chat.Price{}, fmt.Errorf("invalid price %q", text)
 		}
 		amounts = append(amounts, run.Dollars(d))
 	}

@@ -46,7 +46,7 @@ func (s Spec) Probe(ctx context.Context, env Env) error {
 			return nil
 		}
 		if _, err := client.Version(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("provider %s: %w: install it again, or name another program", s, err)
+			return fmt.Errorf("provider %s: %w: reinstall it, or name another program", s, err)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func Parse(text string) (Spec, error) {
 	var err error
 	switch {
 	case about.Kind == "":
-		err = fmt.Errorf("no such kind of provider: use one of %s", specForms())
+		err = fmt.Errorf("unknown kind of provider: use one of %s", specForms())
 	case about.Rest == setup.Argv:
 		s.Argv, err = splitArgv(s.Kind, rest)
 	case about.Rest == setup.Dir:
@@ -71,7 +71,7 @@ func Parse(text string) (Spec, error) {
 		}
 	case about.Rest == setup.AnyModel:
 		if s.Model = rest; colon && !setup.IsModelName(rest) {
-			err = fmt.Errorf("it names no model: give %s:<model>, or %s alone for the agent's own choice", name, name)
+			err = fmt.Errorf("no model given: use %s:<model>, or only %s for the agent's own choice", name, name)
 		}
 	case colon:
 		err = fmt.Errorf("it has no choice of model: give %s alone", name)

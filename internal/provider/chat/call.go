@@ -122,7 +122,7 @@ func (c *activeCall) sendOnce(ctx context.Context) (Message, error) {
 func (c *activeCall) answerCalls(ctx context.Context, m Message) {
 	results := make([]explore.Result, len(m.Calls))
 	for i, ask := range m.Calls {
-		results[i] = explore.Result{ID: ask.ID, Failed: true, Text: fmt.Sprintf("too many calls at once: %d are answered", maxCalls)}
+		results[i] = explore.Result{ID: ask.ID, Failed: true, Text: fmt.Sprintf("too many calls at once: at most %d are answered", maxCalls)}
 		if i < maxCalls {
 			c.out.reportTool(ask)
 			results[i] = c.explorer.Do(ctx, ask)

@@ -248,7 +248,7 @@ func TestTheTimeIsOver(t *testing.T) {
 	req.Constraints.TimeoutMs = 10
 	p := chat.New(chat.Config{Model: model, Wire: wireFunc(waits)})
 	resp, err := p.Generate(t.Context(), req, nil)
-	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Timeout || !e.Retriable || e.Message != "no whole answer within 10ms" || resp.RawText != "half" {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Timeout || !e.Retriable || e.Message != "no complete answer within 10ms" || resp.RawText != "half" {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

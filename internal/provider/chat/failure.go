@@ -90,7 +90,7 @@ func (c *activeCall) classifyError(ctx context.Context, err error) error {
 	case errors.Is(err, errIdle):
 		return fail(failure.Timeout, true, "%v for %v", err, c.Idle)
 	case errors.Is(err, errLate):
-		return fail(failure.Timeout, true, "no whole answer within %v", c.req.Constraints.Timeout())
+		return fail(failure.Timeout, true, "no complete answer within %v", c.req.Constraints.Timeout())
 	}
 	return failure.ClassifyTransport(ctx, err)
 }

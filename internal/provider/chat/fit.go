@@ -59,7 +59,7 @@ func (a artifacts) writeText() string {
 	if more := len(a.dropped) - maxNamed; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return text + fmt.Sprintf("# Artifacts left out\n\nThese did not fit into the model's window, whatever is said of them below: %s.\n\n", strings.Join(names, ", "))
+	return text + fmt.Sprintf("# Artifacts left out\n\nThese did not fit into the model's context window, even if the text below mentions them: %s.\n\n", strings.Join(names, ", "))
 }
 
 // estimateTokens estimates the tokens of a text of n bytes.

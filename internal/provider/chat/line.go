@@ -20,8 +20,8 @@ const (
 var (
 	errFlood    = errors.New("the model does not stop")
 	errIdle     = errors.New("the stream fell silent")
-	errLate     = errors.New("the time is over")
-	errNoStream = errors.New("the API answers with something else than a stream of events")
+	errLate     = errors.New("the time limit is reached")
+	errNoStream = errors.New("the API does not answer with a stream of events")
 )
 
 // Line carries one request: it bounds the answer, and ends it when it

@@ -139,7 +139,7 @@ func (a answer) unexplainedError() *failure.Error {
 	case provider.TimedOut:
 		return &failure.Error{Code: failure.Timeout, Message: "the program reports a timeout", Retriable: true}
 	case provider.Failed:
-		return &failure.Error{Code: failure.Unknown, Message: "the program reports an error and does not say which", Retriable: true}
+		return &failure.Error{Code: failure.Unknown, Message: "the program reports an error without a text", Retriable: true}
 	}
 	return nil
 }

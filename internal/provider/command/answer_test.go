@@ -46,7 +46,7 @@ func TestWhatAProgramPrints(t *testing.T) {
 		"an error that leaves retries to us":  {`{"rawText": "", "error": {"code": "TIMEOUT", "message": "m"}}`, failed("", failure.Error{Code: failure.Timeout, Message: "m", Retriable: true})},
 		"an AUTH that leaves retries to us":   {`{"rawText": "", "error": {"code": "AUTH", "message": "m"}}`, failed("", failure.Error{Code: failure.Auth, Message: "m"})},
 		"a finish reason that needs an error": {`{"rawText": "x", "finishReason": "timeout"}`, failed("x", failure.Error{Code: failure.Timeout, Message: "the program reports a timeout", Retriable: true})},
-		"an error by its finish reason alone": {`{"rawText": "x", "finishReason": "error"}`, failed("x", failure.Error{Code: failure.Unknown, Message: "the program reports an error and does not say which", Retriable: true})},
+		"an error by its finish reason alone": {`{"rawText": "x", "finishReason": "error"}`, failed("x", failure.Error{Code: failure.Unknown, Message: "the program reports an error without a text", Retriable: true})},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

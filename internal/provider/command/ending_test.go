@@ -28,7 +28,7 @@ func TestClassify(t *testing.T) {
 		"a non-zero exit with a reason":        {ending{result: exited(1, ""), said: "no quota"}, failure.Unknown, true, "exit code 1: no quota"},
 		"killed, out of memory perhaps":        {ending{result: exited(-1, "SIGKILL")}, failure.Unknown, true, "SIGKILL"},
 		"a crash":                              {ending{result: exited(-1, "SIGSEGV")}, failure.Unknown, true, "SIGSEGV"},
-		"the time is over":                     {ending{result: proc.Result{ExitCode: -1, Signal: "SIGTERM", End: proc.Deadline}, timeout: time.Minute}, failure.Timeout, true, "after 1m0s"},
+		"the time limit is reached":            {ending{result: proc.Result{ExitCode: -1, Signal: "SIGTERM", End: proc.Deadline}, timeout: time.Minute}, failure.Timeout, true, "after 1m0s"},
 		"an exit of 0 after the time was over": {ending{result: proc.Result{End: proc.Deadline}, timeout: time.Minute}, failure.Timeout, true, "after 1m0s"},
 		"too much output":                      {ending{result: proc.Result{End: proc.Canceled}, flooded: true}, failure.BadRequest, false, "16777216 bytes"},
 		"too much output, then an exit":        {ending{result: exited(0, ""), flooded: true}, failure.BadRequest, false, "16777216 bytes"},

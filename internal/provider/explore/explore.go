@@ -73,7 +73,7 @@ func (e *Explorer) Do(ctx context.Context, c ToolCall) Result {
 		e.spent = true
 	}
 	if e.spent {
-		err = errors.New("no room is left for what the tools give: answer with what you have")
+		err = errors.New("no room is left for more tool results: answer with what you have")
 	}
 	if err != nil {
 		return Result{ID: c.ID, Text: err.Error(), Failed: true}
@@ -119,7 +119,7 @@ func (e *Explorer) listOnce(ctx context.Context) error {
 func (e *Explorer) findFile(name string) (string, error) {
 	name = path.Clean(trimRoot(name))
 	if prompt.Withheld(name) {
-		return "", fmt.Errorf("%q is withheld, for its name says that it may hold secrets", display.Clip(name, maxName))
+		return "", fmt.Errorf("%q is withheld: its name suggests that it holds secrets", display.Clip(name, maxName))
 	}
 	if _, ok := slices.BinarySearch(e.paths, name); !ok {
 		return "", fmt.Errorf("there is no file %q", display.Clip(name, maxName))

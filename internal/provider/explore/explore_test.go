@@ -90,7 +90,7 @@ func TestTools(t *testing.T) {
 		"a search by an expression":    {"search_files", in{"pattern": `^func \w+\(\)`, "regexp": true}, []string{"1 matching line in", "src/a.go:3: func A() {}\n"}, "", false},
 		"a search in a directory":      {"search_files", in{"pattern": "package", "prefix": "src/sub"}, []string{"1 matching line in 1 file searched. "}, "a.go", false},
 		"a search in vain":             {"search_files", in{"pattern": "hay"}, []string{"0 matching lines in 8 files searched"}, "```", false},
-		"an expression that is none":   {"search_files", in{"pattern": "(", "regexp": true}, []string{"no regular expression"}, "", true},
+		"an expression that is none":   {"search_files", in{"pattern": "(", "regexp": true}, []string{"invalid regular expression"}, "", true},
 		"no pattern":                   {"search_files", in{}, []string{"the pattern is empty"}, "", true},
 		"a very long pattern":          {"search_files", in{"pattern": strings.Repeat("x", 2000)}, []string{"longer than 1024 bytes"}, "", true},
 
@@ -254,7 +254,7 @@ func (h heavy) Read(context.Context, string, int64) ([]byte, int64, error) {
 
 func TestSearchesReadOnlySoMuch(t *testing.T) {
 	e := explore.New(heavy(make([]byte, explore.MaxFile)), room)
-	for _, want := range []string{"256 skipped, which are too large or not texts; not all was searched", "in 0 files searched; not all was searched"} {
+	for _, want := range []string{"256 skipped (too large or not text); not all was searched", "in 0 files searched; not all was searched"} {
 		if r := e.Do(t.Context(), call(t, "search_files", in{"pattern": "needle"})); !strings.Contains(r.Text, want) {
 			t.Errorf("got %q", r.Text)
 		}

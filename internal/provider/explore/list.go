@@ -22,7 +22,7 @@ func (e *Explorer) listFiles(_ context.Context, in listing) (string, error) {
 	}
 	text := display.Count(len(paths), "file", "files")
 	if e.withheld > 0 {
-		text += fmt.Sprintf(" (of all files %d withheld, for their names stand for secrets)", e.withheld)
+		text += fmt.Sprintf(" (of all files %d withheld, because their names suggest secrets)", e.withheld)
 	}
 	var list strings.Builder
 	shown := 0

@@ -31,7 +31,7 @@ func (e *Explorer) searchFiles(ctx context.Context, in pattern) (string, error) 
 	s := search{matches: matches}
 	for _, name := range e.pathsUnder(in.Prefix) {
 		if ctx.Err() != nil {
-			return "", errors.New("there is no time left")
+			return "", errors.New("no time is left")
 		}
 		if s.cut = s.cut || e.scan <= 0; s.cut {
 			break
@@ -59,7 +59,7 @@ func (in pattern) compileTest() (func(line string) bool, error) {
 	}
 	match, err := regexp.Compile(in.Pattern)
 	if err != nil {
-		return nil, fmt.Errorf("the pattern is no regular expression of RE2: %w", err)
+		return nil, fmt.Errorf("invalid regular expression (RE2): %w", err)
 	}
 	return match.MatchString, nil
 }
@@ -97,7 +97,7 @@ func (s *search) searchFile(name, content string) {
 func (s *search) writeReport() string {
 	text := fmt.Sprintf("%s in %s searched", display.Count(s.lines, "matching line", "matching lines"), display.Count(s.files, "file", "files"))
 	if s.skipped > 0 {
-		text += fmt.Sprintf(", %d skipped, which are too large or not texts", s.skipped)
+		text += fmt.Sprintf(", %d skipped (too large or not text)", s.skipped)
 	}
 	if s.cut {
 		text += "; not all was searched: give a longer prefix or a narrower pattern"

@@ -23,7 +23,7 @@ type tool struct {
 var tools = []tool{
 	{Tool{
 		Name:        "list_files",
-		Description: "Lists the files of the repository, as paths. With many files, directories stand for those in them: list those with their own prefix.",
+		Description: "Lists the files of the repository, as paths. If there are many files, it names directories instead: list those with their own prefix.",
 		Properties:  object{"prefix": newProperty("string", "what the paths begin with, such as src/; all files without it")},
 	}, withInput((*Explorer).listFiles)},
 	{Tool{

@@ -49,7 +49,7 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 	c := Config{Model: strings.TrimSpace(model), Key: get(KeyVariable), BaseURL: get("OPENAI_BASE_URL")}
 	switch {
 	case c.Model == "":
-		return Config{}, errors.New("no model is named: give one such as gpt-5")
+		return Config{}, errors.New("no model given: name one, such as gpt-5")
 	case c.Key == "" && isOfficial(c.BaseURL):
 		return Config{}, errors.New(KeyVariable + " is not set: give the worker a key of the OpenAI API, or the address of another server as OPENAI_BASE_URL")
 	}

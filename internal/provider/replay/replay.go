@@ -26,7 +26,7 @@ const MaxAnswer = 16 << 20
 func Find(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("no directory of recorded answers: %w: give one with files such as plan-1.md and execute-1.md", err)
+		return fmt.Errorf("no directory of recorded answers: %w: name one with files such as plan-1.md and execute-1.md", err)
 	}
 	return root.Close()
 }

@@ -104,7 +104,7 @@ func (c *activeCall) answerPeer(ctx context.Context, in *intake.Intake, m contro
 
 // messageFields returns the fields that describe a message in the log.
 func messageFields(m controlsocket.Message) map[string]string {
-	from := "nobody who says who it is"
+	from := "an unknown sender"
 	if m.Sender != nil {
 		from = fmt.Sprintf("%s, %s", m.Sender.AgentID, m.Sender.SessionID)
 	}

@@ -58,7 +58,7 @@ func TestNoNameInTheCheckoutInstructsTheEvaluator(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(b.site.dir, "deep", "CLAUDE.md")); (err != nil) != judges {
 			t.Errorf("judges: %t: the link: %v", judges, err)
 		}
-		if told := strings.Contains(lastRequest(b).Text(), "begins with `data-`"); told != judges {
+		if told := strings.Contains(lastRequest(b).Text(), "begin with `data-`"); told != judges {
 			t.Errorf("judges: %t: told of the names: %t", judges, told)
 		}
 	}

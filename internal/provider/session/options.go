@@ -68,7 +68,7 @@ func (p Places) checkDir(path string) error {
 		state = resolved
 	}
 	if contains(real, state) || contains(state, real) {
-		return fmt.Errorf("it is in the directory of the runs, or holds it: no agent sees that")
+		return fmt.Errorf("it is in the runs directory, or contains it, which agents must not see")
 	}
 	return nil
 }

@@ -57,10 +57,10 @@ func TestAnOptionThatTheAgentLacksStartsNothing(t *testing.T) {
 		x    setup.Options
 		says string
 	}{
-		"a temperature":       {setup.Claude, setup.Options{Temperature: &cold}, "claude takes no choice of a temperature"},
-		"tools":               {setup.Codex, setup.Options{NoTools: []string{"shell"}}, "codex takes no choice of tools"},
-		"servers":             {setup.Pi, setup.Options{Servers: map[string]setup.Server{"a": {Command: "sh"}}}, "pi takes no choice of MCP servers"},
-		"a variable":          {setup.Claude, setup.Options{Env: []string{"TOKEN"}}, "no such variable"},
+		"a temperature":       {setup.Claude, setup.Options{Temperature: &cold}, "claude does not support a temperature"},
+		"tools":               {setup.Codex, setup.Options{NoTools: []string{"shell"}}, "codex does not support forbidden tools"},
+		"servers":             {setup.Pi, setup.Options{Servers: map[string]setup.Server{"a": {Command: "sh"}}}, "pi does not support MCP servers"},
+		"a variable":          {setup.Claude, setup.Options{Env: []string{"TOKEN"}}, "does not have this variable"},
 		"a missing directory": {setup.Claude, setup.Options{ReadDirs: []string{"/no/such/place"}}, "no such file or directory"},
 		"a file":              {setup.Claude, setup.Options{ReadDirs: []string{"/etc/passwd"}}, "not a directory"},
 		"the system's own":    {setup.Claude, setup.Options{Dirs: []string{"/proc/1"}}, "belongs to the system"},

@@ -33,7 +33,7 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 		if person && d.Verdict == agent.Deny && !c.Adapter.Kind().Traits().TellsReason {
 			t.refused = append(t.refused, refusal{t.asks[0].Tool, d.Reason})
 		}
-		c.showProgress("goes on")
+		c.showProgress("continues")
 		t.asks = t.asks[1:]
 		if err := t.Decide(ctx, d); err != nil && !errors.Is(err, agent.ErrNotPending) {
 			return err
@@ -60,11 +60,11 @@ func letBy(d agent.PermissionDecision, person bool) string {
 func (c *activeCall) decidePermission(asked agent.Permission) (d agent.PermissionDecision, person, known bool) {
 	d = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}
 	if c.roleSandbox() == agent.ReadOnly {
-		d.Reason = "this role reads and changes nothing"
+		d.Reason = "this role may only read"
 		return d, false, true
 	}
 	if c.servingPeers {
-		d.Reason = "this turn is another session's message: what was allowed is the run's"
+		d.Reason = "this turn belongs to a message of another session: the run's permissions do not apply"
 		return d, false, true
 	}
 	rules := conduct.Rules{Dir: c.talk.dir, Tools: c.req.Work.Tools, Permits: c.req.Work.Permits, Spent: func(p run.Permit) bool {

@@ -76,7 +76,7 @@ func (p sessionProvider) Generate(ctx context.Context, req provider.Request, pro
 		return provider.FailedResponse(err, "", 0), err
 	}
 	if req.Work.Site == nil {
-		e := &failure.Error{Code: failure.BadRequest, Message: "an agent needs a checkout to work in, and none was lent"}
+		e := &failure.Error{Code: failure.BadRequest, Message: "an agent needs a checkout to work in, but got none"}
 		return provider.FailedResponse(e, "", 0), e
 	}
 	within, stop := context.WithTimeout(ctx, req.Constraints.Timeout())

@@ -447,7 +447,7 @@ func TestChangesThatNoPatchCanCarryAreMended(t *testing.T) {
 	}
 	told := 0
 	for _, m := range lastRequest(b).Messages {
-		if m.Role == fakemodel.User && slices.ContainsFunc(m.Texts, func(s string) bool { return strings.HasPrefix(s, "Your changes cannot be taken") }) {
+		if m.Role == fakemodel.User && slices.ContainsFunc(m.Texts, func(s string) bool { return strings.HasPrefix(s, "Your changes cannot be accepted") }) {
 			told++
 		}
 	}

@@ -83,7 +83,7 @@ func (c *activeCall) passNote(ctx context.Context, n run.Note) error {
 		delete(s.sent, marker)
 	}
 	if err != nil {
-		c.log("note not passed to the agent, or not surely", map[string]string{"target": n.Text, "error": err.Error()})
+		c.log("note perhaps not passed to the agent", map[string]string{"target": n.Text, "error": err.Error()})
 	}
 	return ctx.Err()
 }

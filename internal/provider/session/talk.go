@@ -194,7 +194,7 @@ func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 			return nil, ctx.Err()
 		case <-quiet.C:
 			if len(c.talk.tools) == 0 {
-				return nil, &failure.Error{Code: failure.Timeout, Message: fmt.Sprintf("the agent said nothing for %v", c.Quiet), Retriable: true}
+				return nil, &failure.Error{Code: failure.Timeout, Message: fmt.Sprintf("the agent was silent for %v", c.Quiet), Retriable: true}
 			}
 			quiet.Reset(c.Quiet)
 		case target := <-c.talk.unreached:
@@ -234,11 +234,11 @@ func (t *talk) noteUnreached(target string) {
 func (c *activeCall) tellUnreached(target string) {
 	about := map[string]string{"target": target, "remedy": "if this is the API of its model, start the worker with --provider-network " + target}
 	if c.note.Heard {
-		c.log("the box refused the agent a target of the network", about)
+		c.log("the sandbox refused the agent a network target", about)
 		return
 	}
-	c.req.Work.Site.Warn("the box refused the agent a target of the network", about)
-	c.showProgress("was refused " + target + "; if that is its model's API: up --provider-network " + target)
+	c.req.Work.Site.Warn("the sandbox refused the agent a network target", about)
+	c.showProgress("was refused " + target + "; if this is its model's API, start the worker with --provider-network " + target)
 }
 
 // noteHeard records, once per turn, that the agent has the message.
@@ -334,7 +334,7 @@ func (c *activeCall) turnResult(e agent.Turn) (*answer, error) {
 		return nil, &failure.Error{Code: failure.Unknown, Message: "the agent's turn was interrupted", Retriable: true}
 	}
 	if e.Err == nil {
-		return nil, &failure.Error{Code: failure.Unknown, Message: "the agent's turn failed and it does not say why", Retriable: true}
+		return nil, &failure.Error{Code: failure.Unknown, Message: "the agent's turn failed without a reason", Retriable: true}
 	}
 	return nil, e.Err
 }

@@ -57,7 +57,7 @@ func (c *activeCall) endTool(e agent.ToolResult) {
 func (c *activeCall) showTools() {
 	uses := slices.SortedFunc(maps.Values(c.talk.tools), func(a, b toolUse) int { return a.begun.Compare(b.begun) })
 	if len(uses) == 0 {
-		c.showProgress("read what a tool said")
+		c.showProgress("read the output of a tool")
 		return
 	}
 	target := []rune(c.Redact.String(uses[0].call.Target))

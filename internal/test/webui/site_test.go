@@ -125,7 +125,7 @@ func (s *fixture) replay(answers map[string]string) string {
 	return "replay:" + dir
 }
 
-// input is a run that waits for an approval of each patch.
+// input is a run that needs approval of each patch.
 func (s *fixture) input(goal, provider string, checks ...string) run.Input {
 	s.t.Helper()
 	id, err := uuid.NewV7()

@@ -191,7 +191,7 @@ func (v *view) tailsOf(r Row) []string {
 		all = "by session " + story.OneLine(r.Session, shownSession) + "  " + all
 	}
 	if r.Sandbox.Off() {
-		all = "unboxed  " + all
+		all = "no sandbox  " + all
 	}
 	return []string{all, used, age}
 }

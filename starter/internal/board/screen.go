@@ -125,7 +125,7 @@ func (b *Board) Press(k terminal.Key) Action {
 func (b *Board) actionOf(k terminal.Key) Action {
 	r, ok := b.Chosen()
 	if !ok {
-		b.hint = "there is no run here: s starts one, q leaves"
+		b.hint = "no run here: s starts one, q quits"
 		return ""
 	}
 	group := GroupOf(r.Listed)
@@ -134,20 +134,20 @@ func (b *Board) actionOf(k terminal.Key) Action {
 		return Review
 	case k.Char == 'y', k.Char == 'n', k.Char == 'a', k.Char == 'r' && group == Needs:
 		if group != Needs {
-			b.hint = r.name() + " waits for nothing"
+			b.hint = r.name() + " needs nothing"
 			return ""
 		}
 		return Review
 	case k.Char == 'm' && r.Status == run.Completed:
 		return Merge
 	case k.Char == 'm':
-		b.hint = r.name() + " is not completed: there is nothing to merge"
+		b.hint = r.name() + " is not completed: nothing to merge"
 	case k.Char == 'o':
 		return Open
 	case k.Char == 'r' && group == Done:
 		return Retry
 	default:
-		b.hint = "no such key; ? shows the keys"
+		b.hint = "unknown key; ? shows the keys"
 	}
 	return ""
 }
@@ -175,10 +175,10 @@ func (b *Board) moveBy(by int) {
 }
 
 var keys = [][2]string{
-	{"enter", "review what waits, follow what works, show how a run ended"},
-	{"y n a", "the same: the patch is shown first, and the decision is made there"},
-	{"m", "merge a completed run"}, {"r", "retry a run that is over"}, {"o", "open the run's files"},
-	{"s", "start a run"}, {"/", "search; escape shows all again"}, {"j k", "down, up; arrows and page keys, too"}, {"q", "leave; the runs go on"},
+	{"enter", "review a run that waits, follow a run that works, show a run that ended"},
+	{"y n a", "the same: you see the patch first and decide there"},
+	{"m", "merge a completed run"}, {"r", "retry a run that has ended"}, {"o", "open the run's files"},
+	{"s", "start a run"}, {"/", "search; escape shows all"}, {"j k", "down, up; also arrows and page keys"}, {"q", "quit; the runs continue"},
 }
 
 // Draw returns the lines of a screen of that size. The title stands in the first line, the keys in the last.
@@ -234,7 +234,7 @@ func (b *Board) drawGroups(now time.Time, columns int) (lines []string, chosen i
 	}
 	switch {
 	case len(rows) == 0 && b.search != "":
-		lines = append(lines, "  nothing holds "+story.OneLine(b.search, 60))
+		lines = append(lines, "  no run contains "+story.OneLine(b.search, 60))
 	case len(rows) == 0:
 		lines = append(lines, "  No runs yet. s starts one.")
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // ErrNoAnswer is the error for a session whose workflow does not answer in time.
-var ErrNoAnswer = errors.New("no worker answers for the session: start one with starter up, or worker")
+var ErrNoAnswer = errors.New("no worker answers for the session: start one with starter up or worker")
 
 // Read reads a batch from a document. The error is one line, with the code of the contract.
 func Read(b []byte) (p activities.Parcel, err error) {
@@ -132,7 +132,7 @@ func Recorded(store ledger.Store, session string) (v deliveryflow.View, audit []
 			audit = append(audit, v.Fold.ClosedLine(e.Event.TS, c))
 		}
 		if _, err := v.Fold.Apply(*e.Event); err != nil {
-			return v, audit, fmt.Errorf("the ledger of session %s does not fold: entry %d: %w", session, e.N, err)
+			return v, audit, fmt.Errorf("the ledger of session %s is invalid at entry %d: %w", session, e.N, err)
 		}
 	}
 	return v, audit, nil

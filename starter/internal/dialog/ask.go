@@ -23,7 +23,7 @@ func (p *Person) askForTool(ctx context.Context, a run.PendingApproval) (run.Dec
 	p.printConsequence("no", a.Next.Reject)
 	words := []word{
 		{"y", "allow once", "allow this call, once"}, {"s", "for the session", "allow it " + review.SessionScope},
-		{"n", "refuse", "refuse it, with a reason that the agent is told"}, {"d", "all of its input", "show all of its input"},
+		{"n", "refuse", "refuse it, with a reason for the agent"}, {"d", "all of its input", "show all of its input"},
 		{"q", "later", "decide later: the agent waits"}, {"end", "", "refuse it and end the run"},
 	}
 	for {
@@ -36,7 +36,7 @@ func (p *Person) askForTool(ctx context.Context, a run.PendingApproval) (run.Dec
 			d.Decision, d.Session = run.Approve, key == "s"
 			return d, nil
 		case "n":
-			reason, err := p.askReason(ctx, "Why not?", "the agent is told; - without a reason; Enter: back")
+			reason, err := p.askReason(ctx, "Why not?", "the agent reads it; -: no reason; Enter: back")
 			if err != nil {
 				return d, err
 			}
@@ -65,7 +65,7 @@ const maxCallLines = 20
 func (p *Person) drawCall(asked run.Permission, all bool) []string {
 	raw, err := p.Load(asked.Input)
 	if err != nil {
-		return append(indentLines(display.Text([]byte(asked.Excerpt))), p.Screen.Dim("    … this is its head: all of it is in the run's directory on the worker's host"))
+		return append(indentLines(display.Text([]byte(asked.Excerpt))), p.Screen.Dim("    … only the beginning: the rest is in the run's directory on the worker's host"))
 	}
 	call := toolcall.Read(asked.Tool, raw)
 	var lines []string
@@ -105,12 +105,16 @@ func indentLines(text string) (lines []string) {
 // ErrCancel if the person ends the run.
 func (p *Person) Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error) {
 	r := run.Reply{QuestionID: q.QuestionID, By: p.Name}
-	for _, w := range q.Next.Ways() {
-		p.printConsequence(w.Do, w.Leads)
+	besides := ""
+	if q.Next.Again == "" { // else the question names its three answers and what follows
+		for _, w := range q.Next.Ways() {
+			p.printConsequence(w.Do, w.Leads)
+		}
+		besides = ", or a text"
 	}
 	words := questionWords(q)
 	p.printLabels(words)
-	prompt := p.promptText(questionPrompt(q.Kind), words, ", or a text")
+	prompt := p.promptText(questionPrompt(q.Kind), words, besides)
 	for {
 		line, err := p.Lines.Ask(ctx, prompt)
 		if err != nil {
@@ -161,7 +165,7 @@ func questionPrompt(k run.QuestionKind) string {
 func questionWords(q run.PendingQuestion) []word {
 	var words []word
 	if q.Kind.Repeats() {
-		words = append(words, word{"r", "retry", "retry: the step that failed is repeated, and no model reads a word of it"})
+		words = append(words, word{"r", "retry", "try the step again"})
 	}
 	if q.Next.Again != "" {
 		words = append(words, word{"again", "", q.Next.Again})
@@ -179,9 +183,9 @@ func questionWords(q run.PendingQuestion) []word {
 func textMeaning(k run.QuestionKind) string {
 	switch k {
 	case run.AgentQuestion:
-		return "any other text is the answer; = before it sends one of these words as a text"
+		return "any other text is the answer; to send one of these words as text, put = before it"
 	case run.ErrorQuestion, run.CheckQuestion:
-		return "any other text repeats the step, too, and the next prompt carries it; = before it sends one of these words as a text"
+		return "any other text also tries the step again, and the agent reads it; to send one of these words as text, put = before it"
 	}
 	return "any other text is the answer"
 }

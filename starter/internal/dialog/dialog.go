@@ -119,7 +119,7 @@ func findWord(line string, words []word) (string, bool) {
 // printWords prints what may be typed.
 func (p *Person) printWords(line string, words []word) {
 	if line != "" && line != "?" {
-		p.Screen.Line("    " + p.Screen.Wait(display.Line(terminal.Clip(line, 40))) + " is none of the keys, nothing was decided:")
+		p.Screen.Line("    unknown key " + p.Screen.Wait(display.Line(terminal.Clip(line, 40))) + ", nothing was decided. Keys:")
 	}
 	width := 0
 	for _, w := range words {
@@ -235,17 +235,17 @@ func (p *Person) newGate(a run.PendingApproval) *gate {
 
 // gateWords returns the words of the gate.
 func (g *gate) gateWords() []word {
-	label, refuse, below := "send back", "send it back", "goes to the fixer"
+	label, refuse, below := "send back", "send it back", "goes to the agent"
 	if g.a.Next.RejectEnds {
-		label, refuse, below = "refuse", "refuse it and end the run", "is kept"
+		label, refuse, below = "refuse", "refuse it and end the run", "is recorded"
 	}
 	list := []word{{"y", "apply", "apply it"}, {"n", label, refuse + ", with a reason in one line"}}
 	if g.NewReply != nil && len(g.files) > 0 {
-		list = append(list, word{"N", "in your editor", refuse + ", with a reason in your editor: what stands below a line " + below + " with file and line"})
+		list = append(list, word{"N", "in your editor", refuse + ", with a reason in your editor: text below a line " + below + " with file and line"})
 	}
 	list = append(list, word{"d", "all of it", "show all of it, in your pager if it is long"})
 	if len(g.files) > 1 {
-		list = append(list, word{"f", "by file", "show it file by file"}, word{"a", "some files", "accept some files: they are shown as a patch of their own, the rest goes back or is dropped"})
+		list = append(list, word{"f", "by file", "show it file by file"}, word{"a", "some files", "accept some files: they become a patch of their own; the rest goes back or is dropped"})
 	}
 	return append(list, word{"q", "later", "decide later: the run waits"}, word{"end", "", "refuse it and end the run"})
 }
@@ -275,11 +275,11 @@ func (g *gate) pressKey(ctx context.Context, key string) (done bool, err error) 
 // askForReason asks for the reason of a rejection in one line.
 func (g *gate) askForReason(ctx context.Context) (bool, error) {
 	g.warnOfEnd()
-	reader := "the fixer reads it"
+	reader := "the agent reads it"
 	if g.a.Next.RejectEnds {
-		reader = "the record keeps it"
+		reader = "it is recorded"
 	}
-	reason, err := g.askReason(ctx, "Why not?", reader+"; - without a reason; Enter: back")
+	reason, err := g.askReason(ctx, "Why not?", reader+"; -: no reason; Enter: back")
 	if reason == "" || err != nil {
 		return false, err
 	}
@@ -289,7 +289,7 @@ func (g *gate) askForReason(ctx context.Context) (bool, error) {
 
 func (g *gate) warnOfEnd() {
 	if g.a.Next.RejectEnds {
-		g.printSentence("  "+g.Screen.Wait("! "), "a no ends the run: "+g.a.Next.Reject)
+		g.printSentence("  "+g.Screen.Wait("! "), "a rejection ends the run: "+g.a.Next.Reject)
 	}
 }
 
@@ -323,11 +323,11 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if reason == "" {
-		g.Screen.Note("  ", "nothing was written: nothing was decided")
+		g.Screen.Note("  ", "you wrote nothing: nothing was decided")
 		return false, nil
 	}
 	if len(reason) > run.MaxTextBytes {
-		g.printSentence("  "+g.Screen.Wait("! "), fmt.Sprintf("the reason has %d bytes, and a run takes %d: nothing was decided, N takes it up again", len(reason), run.MaxTextBytes))
+		g.printSentence("  "+g.Screen.Wait("! "), fmt.Sprintf("the reason has %d bytes, at most %d fit: nothing was decided; N opens it again", len(reason), run.MaxTextBytes))
 		return false, nil
 	}
 	for _, line := range story.Lines(reason, 30) {
@@ -337,7 +337,7 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	if g.a.Next.RejectEnds {
 		question, does = "Refuse the patch with this?", "refuse it and end the run"
 	}
-	key, err := g.askForWord(ctx, question, []word{{"y", "", does}, {"n", "", "back to the patch: nothing was decided, N takes it up again"}})
+	key, err := g.askForWord(ctx, question, []word{{"y", "", does}, {"n", "", "back to the patch: nothing was decided; N opens your text again"}})
 	if key != "y" || err != nil {
 		return false, err
 	}

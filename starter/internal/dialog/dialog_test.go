@@ -108,8 +108,8 @@ func TestOnlyADeliberateWordDecides(t *testing.T) {
 		"a yes is no reason":     {typed: []string{"n", "yes", "q"}, err: later},
 		"Enter":                  {typed: []string{"", "q"}, err: later, says: "decide later"},
 		"a question mark":        {typed: []string{"?", "q"}, err: later, says: "decide later"},
-		"an unknown word":        {typed: []string{"yess", "q"}, err: later, says: "yess is none of the keys, nothing was decided"},
-		"an escape sequence":     {typed: []string{"\x1b[A", "q"}, err: later, says: "<U+001B>[A is none"},
+		"an unknown word":        {typed: []string{"yess", "q"}, err: later, says: "unknown key yess, nothing was decided"},
+		"an escape sequence":     {typed: []string{"\x1b[A", "q"}, err: later, says: "unknown key <U+001B>[A"},
 		"q":                      {typed: []string{"q"}, err: later},
 		"the end of the input":   {err: later},
 		"the end in a no":        {typed: []string{"n"}, err: later},
@@ -120,13 +120,13 @@ func TestOnlyADeliberateWordDecides(t *testing.T) {
 		"some, and a single key": {typed: []string{"a", "1", "q", "q"}, err: later},
 		"some, the rest dropped": {typed: []string{"a", "3", "-"}, want: run.Decision{Decision: run.Approve, Files: []string{"c.go"}}},
 		"some, then back":        {typed: []string{"a", "3", "", "q"}, err: later},
-		"no such file":           {typed: []string{"a", "1-9", "q"}, err: later, says: "no number from 1 to 3"},
-		"all files":              {typed: []string{"a", "1-3", "q"}, err: later, says: "y accepts the patch"},
+		"no such file":           {typed: []string{"a", "1-9", "q"}, err: later, says: "not a number from 1 to 3"},
+		"all files":              {typed: []string{"a", "1-3", "q"}, err: later, says: "use y to accept the patch"},
 		"the end of the run":     {typed: []string{"end", "yes"}, want: run.Decision{Decision: run.Reject, Final: true}},
 		"not the end of the run": {typed: []string{"end", "y", "n", "q"}, err: later},
 		"a mail":                 {typed: []string{"N", "y"}, edited: "shorter, please\n", want: run.Decision{Decision: run.Reject, Reason: "a.go:1: two\n  shorter, please"}},
 		"a mail, then back":      {typed: []string{"N", "n", "q"}, edited: "shorter, please\n", err: later},
-		"an empty mail":          {typed: []string{"N", "q"}, err: later, says: "nothing was written: nothing was decided"},
+		"an empty mail":          {typed: []string{"N", "q"}, err: later, says: "you wrote nothing: nothing was decided"},
 		"a mail without editor":  {typed: []string{"N", "q"}, edited: "no editor", err: later, says: "there is no editor"},
 		"a mail that is long":    {typed: []string{"N", "q"}, edited: strings.Repeat("x", run.MaxTextBytes), err: later, says: "nothing was decided"},
 	} {
@@ -151,7 +151,7 @@ func TestOnlyADeliberateWordDecides(t *testing.T) {
 }
 
 func TestAReplyThatIsNotSentIsKept(t *testing.T) {
-	const left = "what you wrote was not sent, it is kept in reply<U+001B>.txt"
+	const left = "your text was not sent; it is saved in reply<U+001B>.txt"
 	for name, tt := range map[string]struct {
 		typed  []string
 		edited string
@@ -181,7 +181,7 @@ func TestAReplyThatIsNotSentIsKept(t *testing.T) {
 				f.Sent(tt.took)
 			}
 			said := f.out.String()
-			if d.Reason != tt.reason || f.draft.gone != tt.gone || strings.Contains(said, "kept in") != (tt.says != "") || !strings.Contains(said, tt.says) {
+			if d.Reason != tt.reason || f.draft.gone != tt.gone || strings.Contains(said, "saved in") != (tt.says != "") || !strings.Contains(said, tt.says) {
 				t.Errorf("reason %q, the file is gone: %t, want %+v in:\n%s", d.Reason, f.draft.gone, tt, said)
 			}
 		})
@@ -219,7 +219,7 @@ func TestAPersonAllowsTheCommandThatIsShown(t *testing.T) {
 	}{
 		"y":             {typed: []string{"y"}, want: run.Decision{Decision: run.Approve}, says: "$ npm install left-pad"},
 		"the session":   {typed: []string{"s"}, want: run.Decision{Decision: run.Approve, Session: true}},
-		"the keys":      {typed: []string{"?", "q"}, err: dialog.ErrUnanswered, says: "it ends with the agent's session"},
+		"the keys":      {typed: []string{"?", "q"}, err: dialog.ErrUnanswered, says: "until the agent's session ends"},
 		"Enter":         {typed: []string{"", "q"}, err: dialog.ErrUnanswered},
 		"n":             {typed: []string{"n", "not here"}, want: run.Decision{Decision: run.Reject, Reason: "not here"}},
 		"n, no reason":  {typed: []string{"n", "-"}, want: run.Decision{Decision: run.Reject}},
@@ -260,8 +260,8 @@ func TestAnErrorIsNoQuestionOfTheModels(t *testing.T) {
 		"c":                           {run.ErrorQuestion, []string{"c", "yes"}, run.Reply{}, dialog.ErrCancel, ""},
 		"cancel, not meant":           {run.ErrorQuestion, []string{"cancel", "n", "r"}, run.Reply{Retry: true}, nil, ""},
 		"later":                       {run.ErrorQuestion, []string{"q"}, run.Reply{}, dialog.ErrUnanswered, ""},
-		"Enter":                       {run.ErrorQuestion, []string{"", "q"}, run.Reply{}, dialog.ErrUnanswered, "retry: the step"},
-		"a key that is none":          {run.ErrorQuestion, []string{"x", "q"}, run.Reply{}, dialog.ErrUnanswered, "x is none of the keys"},
+		"Enter":                       {run.ErrorQuestion, []string{"", "q"}, run.Reply{}, dialog.ErrUnanswered, "try the step again"},
+		"a key that is none":          {run.ErrorQuestion, []string{"x", "q"}, run.Reply{}, dialog.ErrUnanswered, "unknown key x"},
 		"a text":                      {run.ErrorQuestion, []string{"logged in again"}, run.Reply{Text: "logged in again"}, nil, ""},
 		"cancel at a model's":         {run.AgentQuestion, []string{"Cancel", "yes"}, run.Reply{}, dialog.ErrCancel, ""},
 		"the word cancel":             {run.AgentQuestion, []string{"= cancel"}, run.Reply{Text: "cancel"}, nil, ""},
@@ -296,12 +296,12 @@ func TestAGateSaysFirstWhatChangedSinceTheRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := f.out.String()
-	for _, want := range []string{"since the refused patch:", "- uno", "+ two", "risk: deletes files", "a no ends the run: the run ends as failed", "go test", "boom", "yes → it is applied", "n refuse"} {
+	for _, want := range []string{"changed since the refused patch", "- uno", "+ two", "risk: deletes files", "a rejection ends the run: the run ends as failed", "go test", "boom", "yes → it is applied", "n refuse"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in:\n%s", want, said)
 		}
 	}
-	if strings.Contains(said, "c.go  +1") || !strings.Contains(said, "as in the refused patch: c.go") {
+	if strings.Contains(said, "c.go  +1") || !strings.Contains(said, "same as in the refused patch: c.go") {
 		t.Errorf("a file that is as it was is shown:\n%s", said)
 	}
 }
@@ -315,7 +315,7 @@ func TestTheAcceptedPartIsShownItself(t *testing.T) {
 	if _, err := f.Approve(t.Context(), a); !errors.Is(err, dialog.ErrUnanswered) {
 		t.Fatal(err)
 	}
-	if said := f.out.String(); strings.Contains(said, "left.go") || !strings.Contains(said, "+ two") || !strings.Contains(said, "nothing of them is applied before") {
+	if said := f.out.String(); strings.Contains(said, "left.go") || !strings.Contains(said, "+ two") || !strings.Contains(said, "approve to apply them") {
 		t.Errorf("shown:\n%s", said)
 	}
 }
@@ -343,7 +343,7 @@ func TestAPatchOnAnotherHostIsShownByItsHead(t *testing.T) {
 	if _, err := f.Approve(t.Context(), a); !errors.Is(err, dialog.ErrUnanswered) {
 		t.Fatal(err)
 	}
-	if said := f.out.String(); !strings.Contains(said, "+two <U+001B>[2J") || !strings.Contains(said, "this is its head") {
+	if said := f.out.String(); !strings.Contains(said, "+two <U+001B>[2J") || !strings.Contains(said, "only the beginning") {
 		t.Errorf("shown: %q", said)
 	}
 }

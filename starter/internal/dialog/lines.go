@@ -16,7 +16,7 @@ import (
 const maxLine = run.MaxTextBytes + 1
 
 // ErrUnanswered reports that the person left, or decides later.
-var ErrUnanswered = errors.New("nobody answered")
+var ErrUnanswered = errors.New("no one answered")
 
 // Lines gives the lines that a person types. A line answers a question only if it was begun after the
 // question: an earlier line cannot be meant for it.

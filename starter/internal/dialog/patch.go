@@ -22,7 +22,7 @@ func (g *gate) showPatch() {
 		g.showHead(g.drawPatch(), "d shows all")
 	}
 	if !g.whole {
-		g.Screen.Note("    ", "… this is its head: all of it is in the run's directory on the worker's host")
+		g.Screen.Note("    ", "… only the beginning: the rest is in the run's directory on the worker's host")
 	}
 	g.Screen.Line("")
 	g.printFacts(g.a, review.Risk, review.Warning, review.Repair)
@@ -74,13 +74,13 @@ func (g *gate) showDifference() bool {
 		return false
 	}
 	if len(differing) == 0 {
-		g.Screen.Note("  ", "the patch leaves the files as the refused one does:")
+		g.Screen.Note("  ", "this patch makes the same changes as the refused one:")
 		return false
 	}
-	g.printSentence("  ", g.Screen.Wait("since the refused patch:")+g.Screen.Dim(fmt.Sprintf(" d shows the whole patch, %s", g.a.Stat)))
+	g.printSentence("  ", g.Screen.Wait("changed since the refused patch")+g.Screen.Dim(fmt.Sprintf(" (d shows the whole patch: %s):", g.a.Stat)))
 	g.showHead(g.view().Lines(differing), "d shows the whole patch")
 	if same := sameFiles(g.files, differing); len(same) > 0 {
-		g.Screen.Note("  ", "as in the refused patch: "+story.OneLine(strings.Join(same, ", "), 300))
+		g.Screen.Note("  ", "same as in the refused patch: "+story.OneLine(strings.Join(same, ", "), 300))
 	}
 	return true
 }
@@ -136,7 +136,7 @@ func (g *gate) byFile(ctx context.Context) error {
 			g.Screen.Line(line)
 		}
 		prompt := fmt.Sprintf("  file %d of %d  ", i+1, len(g.files))
-		line, err := g.Lines.Ask(ctx, g.Screen.Dim(prompt+"(Enter: the next one, b: the one before, q: back to the patch) "))
+		line, err := g.Lines.Ask(ctx, g.Screen.Dim(prompt+"(Enter: next, b: previous, q: back to the patch) "))
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (g *gate) acceptSome(ctx context.Context) (bool, error) {
 	for i, f := range g.files {
 		g.Screen.Line(fmt.Sprintf("  %3d %s", i+1, strings.TrimSpace(g.view().Header(f))))
 	}
-	line, err := g.Lines.Ask(ctx, "  "+g.Screen.Wait("Which are accepted? ")+g.Screen.Dim("(numbers, such as 1 3-5; Enter: back) "))
+	line, err := g.Lines.Ask(ctx, "  "+g.Screen.Wait("Which files do you accept? ")+g.Screen.Dim("(numbers, such as 1 3-5; Enter: back) "))
 	if line == "" || err != nil {
 		return false, err
 	}
@@ -167,10 +167,10 @@ func (g *gate) acceptSome(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if len(chosen) == len(g.files) {
-		g.Screen.Note("  ", "these are all files: y accepts the patch")
+		g.Screen.Note("  ", "these are all files: use y to accept the patch")
 		return false, nil
 	}
-	reason, err := g.askReason(ctx, "Why do the others go back?", "- drops them; Enter: back")
+	reason, err := g.askReason(ctx, "Why do the other files go back?", "-: drop them; Enter: back")
 	if reason == "" || err != nil {
 		return false, err
 	}
@@ -192,7 +192,7 @@ func parseNumbers(text string, limit int) (list []int, err error) {
 			to, err = strconv.Atoi(last)
 		}
 		if err != nil || from < 1 || to > limit || from > to {
-			return nil, fmt.Errorf("%q is no number from 1 to %d", field, limit)
+			return nil, fmt.Errorf("%q is not a number from 1 to %d", field, limit)
 		}
 		for n := from; n <= to; n++ {
 			seen[n] = true

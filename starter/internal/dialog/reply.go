@@ -58,7 +58,7 @@ func (p *Person) leaveReply() {
 		p.reply = nil
 		return
 	}
-	p.printSentence("  "+p.Screen.Wait("! "), "what you wrote was not sent, it is kept in "+display.Line(p.reply.Path()))
+	p.printSentence("  "+p.Screen.Wait("! "), "your text was not sent; it is saved in "+display.Line(p.reply.Path()))
 }
 
 // Sent says what became of the decision that Approve has returned last: err is nil if the run has taken it. A reply

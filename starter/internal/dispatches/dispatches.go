@@ -60,12 +60,12 @@ type CutOffError struct {
 
 func (e *CutOffError) Error() string {
 	if e.Over {
-		return fmt.Sprintf("the workflow %s ended before the dispatch did: the message may have been delivered", e.Workflow)
+		return fmt.Sprintf("the workflow %s ended too early: the message may have been delivered", e.Workflow)
 	}
 	if e.Taken {
-		return fmt.Sprintf("%v: the dispatch goes on, in the workflow %s", e.Cause, e.Workflow)
+		return fmt.Sprintf("%v: the message is still being sent, in the workflow %s", e.Cause, e.Workflow)
 	}
-	return fmt.Sprintf("%v: the dispatch was on its way; if it was taken, it goes on in the workflow %s", e.Cause, e.Workflow)
+	return fmt.Sprintf("%v: if the message was accepted, it is being sent in the workflow %s", e.Cause, e.Workflow)
 }
 
 func (e *CutOffError) Unwrap() error { return e.Cause }

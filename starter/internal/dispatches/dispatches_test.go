@@ -147,9 +147,9 @@ func TestCutOff(t *testing.T) {
 		taken  bool
 		want   string
 	}{
-		{"before it was taken", server{untaken: true}, false, "if it was taken, it goes on in the workflow dispatch-" + string(gid)},
-		{"while it was refused", server{refusals: []error{serviceerror.NewNotFound("")}, untaken: true}, false, "if it was taken"},
-		{"after it was taken", server{unended: true}, true, "the dispatch goes on, in the workflow dispatch-" + string(gid)},
+		{"before it was taken", server{untaken: true}, false, "if the message was accepted, it is being sent in the workflow dispatch-" + string(gid)},
+		{"while it was refused", server{refusals: []error{serviceerror.NewNotFound("")}, untaken: true}, false, "if the message was accepted"},
+		{"after it was taken", server{unended: true}, true, "the message is still being sent, in the workflow dispatch-" + string(gid)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

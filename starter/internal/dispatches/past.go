@@ -54,7 +54,7 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 		}
 		res, err := c.readResult(ctx, info)
 		if err != nil && untold == nil {
-			untold = fmt.Errorf("no worker says what goes on in the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // %v, not %w: the server can be reached
+			untold = fmt.Errorf("no worker answers for the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // %v, not %w: the server can be reached
 		}
 		found = append(found, pastOf(res, info.GetStatus())...)
 		slices.SortStableFunc(found, func(a, b Past) int { return b.At.Compare(a.At) })

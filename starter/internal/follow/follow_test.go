@@ -402,7 +402,7 @@ func (r *disputedRun) Pending(ctx context.Context, id run.ID) (run.Pending, erro
 		return r.Run.Pending(ctx, id)
 	}
 	return run.Pending{RunID: id, Status: run.AwaitingInput, Question: &run.PendingQuestion{
-		QuestionID: "qst-record-6", Kind: run.RecordQuestion, Question: run.Question{Question: "How shall the run go on?", Reason: run.CodeAhead},
+		QuestionID: "qst-record-6", Kind: run.RecordQuestion, Question: run.Question{Question: "How should the run continue?", Reason: run.CodeAhead},
 	}}, nil
 }
 
@@ -433,7 +433,7 @@ func TestFollowARunThatAsksAboutItsRecord(t *testing.T) {
 			if status, err := f.Follow(ctx); status != tt.want || err != nil {
 				t.Errorf("%q, %v", status, err)
 			}
-			if n := strings.Count(out.String(), "How shall the run go on?"); n != 1 {
+			if n := strings.Count(out.String(), "How should the run continue?"); n != 1 {
 				t.Errorf("%d times the question in: %s", n, out.String())
 			}
 		})

@@ -71,7 +71,7 @@ func (v View) Header(f hunks.File) string {
 		text += " " + v.Style.Wait("mode "+display.Line(f.Mode))
 	}
 	if f.Binary {
-		return text + " " + v.Style.Wait("no text: its bytes are not shown")
+		return text + " " + v.Style.Wait("binary file, not shown")
 	}
 	return text + "  " + v.Style.Good(fmt.Sprintf("+%d", f.Added)) + " " + v.Style.Bad(fmt.Sprintf("-%d", f.Deleted))
 }

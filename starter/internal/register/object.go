@@ -23,29 +23,29 @@ func parseObject(b []byte) (object, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	o := object{}
 	for dec.More() {
 		t, err := dec.Token()
 		name, ok := t.(string)
 		if err != nil || !ok {
-			return nil, fmt.Errorf("it is no JSON object: %w", err)
+			return nil, fmt.Errorf("it is not a JSON object: %w", err)
 		}
 		if _, twice := o.get(name); twice {
 			return nil, fmt.Errorf("it has the member %q twice", name)
 		}
 		m := member{name: name}
 		if err := dec.Decode(&m.value); err != nil {
-			return nil, fmt.Errorf("it is no JSON object: %w", err)
+			return nil, fmt.Errorf("it is not a JSON object: %w", err)
 		}
 		o = append(o, m)
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("it is no JSON object: %w", err)
+		return nil, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more behind the JSON object")
+		return nil, errors.New("more text follows the JSON object")
 	}
 	return o, nil
 }

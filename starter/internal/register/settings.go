@@ -24,7 +24,7 @@ func SettingsOf(getenv func(string) string) (Settings, error) {
 		dir = filepath.Join(home, ".claude")
 	}
 	if !filepath.IsAbs(dir) {
-		return Settings{}, errors.New("no place for the settings of Claude Code: HOME is not set to an absolute path")
+		return Settings{}, errors.New("cannot find the settings of Claude Code: HOME is not set to an absolute path")
 	}
 	return Settings{filepath.Join(dir, "settings.json")}, nil
 }
@@ -110,7 +110,7 @@ func (s Settings) Install(program string) (Change, error) {
 			var list []json.RawMessage
 			if groups != nil {
 				if err := json.Unmarshal(groups, &list); err != nil {
-					return nil, fmt.Errorf("its hooks of %s are no list", m.name)
+					return nil, fmt.Errorf("its hooks of %s are not a list", m.name)
 				}
 			}
 			hooks = hooks.with(m.name, listOf(append(list, m.value)))
@@ -218,7 +218,7 @@ func (c Change) Make() error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if !bytes.Equal(now, c.old) {
-		return fmt.Errorf("%s was changed meanwhile, and was left alone: try again", path)
+		return fmt.Errorf("another program changed %s meanwhile; nothing was written: try again", path)
 	}
 	if err := file.Replace(path, c.new); err != nil {
 		return err
@@ -231,7 +231,7 @@ func withoutOurs(hooks object) (object, error) {
 	for _, m := range hooks {
 		var groups []json.RawMessage
 		if err := json.Unmarshal(m.value, &groups); err != nil {
-			return nil, fmt.Errorf("its hooks of %s are no list", m.name)
+			return nil, fmt.Errorf("its hooks of %s are not a list", m.name)
 		}
 		var kept []json.RawMessage
 		for _, raw := range groups {
@@ -264,7 +264,7 @@ func filterGroup(raw json.RawMessage) (group json.RawMessage, ours bool, err err
 	}
 	var list []json.RawMessage
 	if value, ok := o.get("hooks"); ok && json.Unmarshal(value, &list) != nil {
-		return nil, false, errors.New("its hooks are no list")
+		return nil, false, errors.New("its hooks are not a list")
 	}
 	var kept []json.RawMessage
 	for _, hook := range list {

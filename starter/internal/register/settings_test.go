@@ -146,17 +146,17 @@ func TestOddFilesAreLeftAlone(t *testing.T) {
 			must(t, os.WriteFile(path, []byte("{}"), 0o600))
 			must(t, os.Chmod(path, 0o666))
 		}, "can be written by other users"},
-		"text":                   {text("hooks: none"), "no JSON object"},
-		"a list":                 {text("[]"), "no JSON object"},
-		"cut off":                {text(`{"hooks":{`), "no JSON object"},
-		"comments":               {text("{\n// mine\n}"), "no JSON object"},
-		"more behind it":         {text("{} {}"), "more behind"},
+		"text":                   {text("hooks: none"), "not a JSON object"},
+		"a list":                 {text("[]"), "not a JSON object"},
+		"cut off":                {text(`{"hooks":{`), "not a JSON object"},
+		"comments":               {text("{\n// mine\n}"), "not a JSON object"},
+		"more text follows it":   {text("{} {}"), "more text follows"},
 		"a member twice":         {text(`{"hooks":{},"hooks":{}}`), "twice"},
 		"an event twice":         {text(`{"hooks":{"Stop":[],"Stop":[]}}`), "twice"},
 		"hooks that are a list":  {text(`{"hooks":[]}`), "its hooks"},
-		"an event that is none":  {text(`{"hooks":{"SessionStart":{}}}`), "no list"},
-		"a group that is none":   {text(`{"hooks":{"SessionStart":[1]}}`), "no JSON object"},
-		"a group without a list": {text(`{"hooks":{"SessionStart":[{"hooks":1}]}}`), "no list"},
+		"an event that is none":  {text(`{"hooks":{"SessionStart":{}}}`), "not a list"},
+		"a group that is none":   {text(`{"hooks":{"SessionStart":[1]}}`), "not a JSON object"},
+		"a group without a list": {text(`{"hooks":{"SessionStart":[{"hooks":1}]}}`), "not a list"},
 		"too large":              {text(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`), "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {

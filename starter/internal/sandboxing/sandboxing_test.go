@@ -12,7 +12,7 @@ import (
 )
 
 func TestARunThatTheWorkerWouldRefuseIsNotStarted(t *testing.T) {
-	const missing = "bubblewrap (bwrap) is not installed; to mend it: apt install bubblewrap"
+	const missing = "bubblewrap (bwrap) is not installed; fix: apt install bubblewrap"
 	for _, tt := range []struct {
 		name  string
 		run   run.Sandbox

@@ -143,14 +143,14 @@ func checkBytes(path string, b []byte) error {
 		case !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0:
 			return &lineError{path, i + 1, "not UTF-8 text: save the file as UTF-8"}
 		case open > maxOpen || bytes.Count(name, []byte(".")) > maxOpen:
-			return &lineError{path, i + 1, "nested too often: a setting is a word, a number or a list of words"}
+			return &lineError{path, i + 1, "nested too deeply: a setting is a word, a number or a list of words"}
 		}
 	}
 	return nil
 }
 
 func (d document) readRepositories(v any) (map[string]Values, error) {
-	const wanted = "repository wants tables: write [repository.\"/path/of/it\"]"
+	const wanted = "repository needs tables: write [repository.\"/path/of/it\"]"
 	top := joinKey("", repositoryTable)
 	tables, ok := v.(map[string]any)
 	if !ok {
@@ -164,7 +164,7 @@ func (d document) readRepositories(v any) (map[string]Values, error) {
 			return nil, &lineError{d.path, d.lines[name], wanted}
 		}
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
-			return nil, &lineError{d.path, d.lines[name], fmt.Sprintf("[repository.%q]: name the repository by its absolute path", dir)}
+			return nil, &lineError{d.path, d.lines[name], fmt.Sprintf("[repository.%q]: use the absolute path of the repository", dir)}
 		}
 		values, err := d.readTable(name, table, keys)
 		if err != nil {
@@ -201,7 +201,7 @@ func FlagOnly(name string) (why string, ok bool) {
 	if !slices.Contains(flagsOnly, name) {
 		return "", false
 	}
-	return fmt.Sprintf("%s is no setting: give the flag --%s", name, name), true
+	return fmt.Sprintf("%s is not a setting: use the flag --%s", name, name), true
 }
 
 // unknownKey says what a key may have meant, by the keys that there are.

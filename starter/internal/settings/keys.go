@@ -60,27 +60,27 @@ var keys = []key{
 	{name: "evaluator", kind: text, loosens: foreignProvider, check: checkSpec},
 	{name: "attempts", kind: integer, loosens: above(1, "pays for several answers at once")},
 	{name: "check", kind: list, lines: true},
-	{name: "env", kind: list, loosens: anything("shows a variable of yours to what the run executes")},
-	{name: "check-network", kind: list, loosens: anything("lets what the run executes reach the network")},
-	{name: "approve", kind: text, loosens: unless("lets patches through that nobody has seen", string(run.Always)), check: checkWord[run.Policy]},
-	{name: "sandbox", kind: text, loosens: unless("lets what the run executes do all that you can do", string(run.SandboxRequired)), check: checkWord[run.Sandbox]},
-	{name: "tools", kind: text, loosens: unless("lets agents use tools that nobody was asked about", string(run.AskTools), string(run.DenyTools)), check: checkWord[run.Tools]},
+	{name: "env", kind: list, loosens: anything("shows a variable of yours to programs of the run")},
+	{name: "check-network", kind: list, loosens: anything("lets programs of the run reach the network")},
+	{name: "approve", kind: text, loosens: unless("lets patches through that no person has seen", string(run.Always)), check: checkWord[run.Policy]},
+	{name: "sandbox", kind: text, loosens: unless("lets programs of the run do everything that you can do", string(run.SandboxRequired)), check: checkWord[run.Sandbox]},
+	{name: "tools", kind: text, loosens: unless("lets agents use tools without asking", string(run.AskTools), string(run.DenyTools)), check: checkWord[run.Tools]},
 	{name: "network", kind: boolean, loosens: unless("lets the tools of agents reach the network", "false")},
 	{name: "fresh-fixer", kind: boolean},
-	{name: "mode", kind: text, loosens: unless("may let an agent do unasked what its default does not", setup.NarrowModes...)},
-	{name: "mcp", kind: list, loosens: anything("runs a program of somebody's choice for the agent"), check: checkServer},
+	{name: "mode", kind: text, loosens: unless("may let an agent do more without asking than its default", setup.NarrowModes...)},
+	{name: "mcp", kind: list, loosens: anything("runs any program for the agent"), check: checkServer},
 	{name: "add-dir", kind: list, loosens: anything("shows a directory of yours to the agent"), check: checkDir},
-	{name: "allow-tool", kind: list, loosens: anything("lets agents use tools that nobody was asked about"), check: setup.CheckTool},
+	{name: "allow-tool", kind: list, loosens: anything("lets agents use tools without asking"), check: setup.CheckTool},
 	{name: "deny-tool", kind: list, check: setup.CheckTool},
 	{name: "max-output", kind: integer},
 	{name: "temperature", kind: number},
-	{name: "no-baseline", kind: boolean, loosens: unless("pays before the checks have run on the base commit", "false")},
-	{name: "quick", kind: boolean, loosens: unless("pays before the checks have run on the base commit", "false")},
-	{name: "max-fix", kind: integer, loosens: above(run.DefaultMaxFix, "pays for more fixes unasked than the default")},
+	{name: "no-baseline", kind: boolean, loosens: unless("calls a model before the checks have run on the base commit", "false")},
+	{name: "quick", kind: boolean, loosens: unless("calls a model before the checks have run on the base commit", "false")},
+	{name: "max-fix", kind: integer, loosens: above(run.DefaultMaxFix, "pays for more automatic fixes than the default")},
 	{name: "max-tokens", kind: integer},
 	{name: "max-cost", kind: number},
-	{name: "max-patch-files", kind: integer, loosens: above(defaultFiles, "takes larger patches than the default")},
-	{name: "max-patch-bytes", kind: integer, loosens: above(defaultBytes, "takes larger patches than the default")},
+	{name: "max-patch-files", kind: integer, loosens: above(defaultFiles, "allows larger patches than the default")},
+	{name: "max-patch-bytes", kind: integer, loosens: above(defaultBytes, "allows larger patches than the default")},
 	{name: "timeout", kind: duration, loosens: longer(longestCall)},
 	{name: "check-timeout", kind: duration, loosens: longer(longestCheck)},
 	{name: "approval-timeout", kind: duration},
@@ -162,7 +162,7 @@ func longer(most time.Duration) func(string) string {
 func foreignProvider(value string) string {
 	spec, err := catalog.Parse(value)
 	if err != nil {
-		return "is no provider"
+		return "is not a provider"
 	}
 	return spec.Foreign()
 }
@@ -188,7 +188,7 @@ func checkServer(value string) error {
 // checkDir refuses a relative path: the file does not say from where it would count.
 func checkDir(value string) error {
 	if !strings.HasPrefix(value, "/") {
-		return fmt.Errorf("%q is a relative path: name the directory by its absolute path", value)
+		return fmt.Errorf("%q is a relative path: use an absolute path", value)
 	}
 	_, _, err := setup.ParseDir(value, "/")
 	return err
@@ -204,7 +204,7 @@ func checkBranch(template string) error {
 // type than the key's, and texts that no flag should have.
 func (k key) read(v any) (texts []string, err error) {
 	if !k.kind.admits(v) {
-		return nil, fmt.Errorf("%s wants %s", k.name, k.kind)
+		return nil, fmt.Errorf("%s must be %s", k.name, k.kind)
 	}
 	switch v := v.(type) {
 	case float64:
@@ -247,7 +247,7 @@ func (k kind) admits(v any) bool {
 
 func (k key) checkText(value string) error {
 	if strings.TrimSpace(value) == "" {
-		return fmt.Errorf("%s is empty: leave the key away", k.name)
+		return fmt.Errorf("%s is empty: remove the key", k.name)
 	}
 	for _, r := range value {
 		if r == utf8.RuneError || !unicode.IsPrint(r) && !(k.lines && (r == '\n' || r == '\t')) {

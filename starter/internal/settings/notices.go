@@ -8,7 +8,7 @@ import (
 const noticeTable = "notify"
 
 // noticesElsewhere is the fault of a table of notices in a place where it does not count.
-const noticesElsewhere = "notify names programs and addresses that are called outside of the box: it counts only as a table [notify] of your own config.toml"
+const noticesElsewhere = "notify calls programs and addresses outside of the sandbox: it is allowed only as a table [notify] in your own config.toml"
 
 // The keys of the table of notices.
 const (
@@ -27,7 +27,7 @@ func (d document) readNotices(v any) (Values, error) {
 	name := joinKey("", noticeTable)
 	table, ok := v.(map[string]any)
 	if !ok {
-		return nil, &lineError{d.path, d.lines[name], "notify wants a table: write [notify], and below it command, webhook or bell"}
+		return nil, &lineError{d.path, d.lines[name], "notify must be a table: write [notify], and below it command, webhook or bell"}
 	}
 	return d.readTable(name, table, noticeKeys)
 }

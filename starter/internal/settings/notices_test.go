@@ -43,14 +43,14 @@ func TestNoticesOfTheUsersFile(t *testing.T) {
 
 func TestFaultsOfNotices(t *testing.T) {
 	for _, tc := range []struct{ name, text, says string }{
-		{"no table", "notify = 'notify-me'\n", ":1: notify wants a table"},
+		{"no table", "notify = 'notify-me'\n", ":1: notify must be a table"},
 		{"an unknown key", "[notify]\ncomand = 'x'\n", `:2: unknown key "comand": did you mean command?`},
 		{"a setting of runs", "[notify]\nmax-fix = 1\n", ":2: unknown key"},
 		{"a flag's name", "notify-command = 'x'\n", ":1: unknown key"},
-		{"a wrong type", "[notify]\nbell = 'no'\n", ":2: bell wants true or false"},
+		{"a wrong type", "[notify]\nbell = 'no'\n", ":2: bell must be true or false"},
 		{"an address of the network", "[notify]\nwebhook = 'http://10.0.0.1/'\n", ":2: webhook: want https"},
 		{"a command that a terminal obeys", "[notify]\ncommand = \"\\u001b[2J\"\n", ":2: command holds the character"},
-		{"a table of one repository", "[repository.\"/src\".notify]\ncommand = 'x'\n", "it counts only as a table [notify] of your own config.toml"},
+		{"a table of one repository", "[repository.\"/src\".notify]\ncommand = 'x'\n", "it is allowed only as a table [notify] in your own config.toml"},
 	} {
 		if _, err := readOwn(t, tc.text); err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.says)

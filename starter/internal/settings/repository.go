@@ -60,7 +60,7 @@ func readBlob(ctx context.Context, repo git.Repo, commit, name string) (_ []byte
 	meta, _, _ := strings.Cut(string(out), "\t")
 	fields := strings.Fields(meta) // mode, kind, id, size
 	if len(fields) != 4 || fields[1] != "blob" || !strings.HasPrefix(fields[0], "100") {
-		return nil, false, &lineError{path: name, text: "it is no regular file in the last commit: commit the file itself, not a link"}
+		return nil, false, &lineError{path: name, text: "it is not a regular file in the last commit: commit the file itself, not a link"}
 	}
 	var size int64
 	if _, err := fmt.Sscan(fields[3], &size); err != nil || size > maxFile {
@@ -80,9 +80,9 @@ func compareTree(at, name string, committed []byte, there bool) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""
 	case err != nil || there && !bytes.Equal(unixLines(b), unixLines(committed)):
-		return name + " differs from the last commit: the committed file counts"
+		return name + " differs from the last commit: the committed file is used"
 	case !there:
-		return fmt.Sprintf("%s is in no commit yet and does not count: git add %s && git commit", name, name)
+		return fmt.Sprintf("%s is not committed yet and is ignored: git add %s && git commit", name, name)
 	}
 	return ""
 }
@@ -99,13 +99,13 @@ func (v Values) refuseLoose(user string) error {
 		}
 		for _, text := range value.Texts {
 			if why := Loosens(name, text); why != "" {
-				return &lineError{value.Path, value.Line, fmt.Sprintf("%s = %s %s: take it out here; it counts only in your own %s, or as --%s",
+				return &lineError{value.Path, value.Line, fmt.Sprintf("%s = %s %s: remove it here; it is allowed only in your own %s, or as --%s",
 					name, quote(text), why, user, name)}
 			}
 		}
 	}
 	if d := v["developer"]; len(d.Texts) > 1 {
-		return &lineError{d.Path, d.Line, fmt.Sprintf("%d developers pay for several answers at once: name one here; more count only in your own %s, or as --developer", len(d.Texts), user)}
+		return &lineError{d.Path, d.Line, fmt.Sprintf("%d developers pay for several answers at once: name one here; more are allowed only in your own %s, or as --developer", len(d.Texts), user)}
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func RememberSandbox(path string, policy run.Sandbox) error {
 		return err
 	}
 	if path == "" {
-		return errors.New("settings: no place for the file: neither HOME nor XDG_CONFIG_HOME is set")
+		return errors.New("settings: cannot find the file: neither HOME nor XDG_CONFIG_HOME is set")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("settings: %w", err)

@@ -61,13 +61,14 @@ func (t *Teller) guessReport(ev run.Evaluation) check.Report {
 // tellBaseline tells what the checks say of the base commit. It shows no output: a check that fails there is
 // what the run begins with, not what it has come to.
 func (t *Teller) tellBaseline(b run.Baseline) []string {
-	facts := []string{"the checks on the base commit, before anybody is paid"}
+	facts := []string{"your checks before any change"}
 	if b.Millis > 0 {
 		facts = append(facts, terminal.Duration(time.Duration(b.Millis)*time.Millisecond))
 	}
 	lines := t.headLines("Baseline", facts...)
-	if b.Problem != nil {
-		return append(lines, t.tellFailure(*b.Problem)...)
+	if b.Problem != nil { // the question that follows quotes it
+		t.trouble, t.code = OneLine(b.Problem.Message, 300), b.Problem.Code
+		return lines
 	}
 	for _, c := range b.Failed {
 		lines = append(lines, t.markLine(t.Style.Wait("✗"), "%s  %s", OneLine(c.Command, 120), t.Style.Wait("fails as expected: "+c.Outcome())))
@@ -96,7 +97,7 @@ func (t *Teller) tellCheck(c check.Result, before bool) []string {
 	}
 	outcome := t.Style.Bad(outcomeOf(c))
 	if before {
-		outcome += t.Style.Wait(", failed before, too")
+		outcome += t.Style.Wait(", also failed before")
 	}
 	lines := []string{t.markLine(t.Style.Bad("✗"), "%s  %s", command, outcome) + took}
 	for _, line := range LastOutput(c) {
@@ -128,7 +129,7 @@ func outcomeOf(c check.Result) string {
 	case c.Reason != "":
 		return OneLine(c.Reason, 160)
 	case c.Status == check.Timeout:
-		return "ran out of time"
+		return "timed out"
 	case c.Status == check.Error:
 		return "cannot run"
 	case c.ExitCode > 0:

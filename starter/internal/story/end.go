@@ -48,6 +48,9 @@ func (t *Teller) tellEnded(e run.Event) []string {
 	switch p := e.Payload.(type) {
 	case run.RunCompleted:
 		what := fmt.Sprintf("%s on %s", display.Count(p.Commits, "commit", "commits"), OneLine(p.Branch, 120))
+		if p.Commits == 0 {
+			what = "nothing had to change"
+		}
 		if t.branch != (run.Stat{}) {
 			what += ", " + Stat(t.branch)
 		}

@@ -57,7 +57,7 @@ func gistOf(e run.Event) string {
 	case run.ApprovalRejected:
 		return strings.TrimSpace(p.ApprovalID + bySuffix(p.By) + " " + p.Reason)
 	case run.PatchApplied:
-		return fmt.Sprintf("%.10s, the branch differs in %s", p.Commit, Stat(p.After))
+		return fmt.Sprintf("%.10s, the branch now changes %s", p.Commit, Stat(p.After))
 	case run.PatchApplyFailed:
 		return p.Error.Code + ": " + p.Error.Message
 	case run.EvaluationPassed:

@@ -10,7 +10,7 @@ import (
 
 func (t *Teller) tellRequested(p run.ApprovalRequested) []string {
 	if p.Permission == nil {
-		lines := append([]string{t.markLine(t.Style.Wait("?"), "%s waits for a decision", p.ApprovalID)}, t.listItems("risk", p.Reasons)...)
+		lines := append([]string{t.markLine(t.Style.Wait("?"), "%s waits for approval", p.ApprovalID)}, t.listItems("risk", p.Reasons)...)
 		return append(lines, t.tellChoices(p.Choices)...)
 	}
 	lines := []string{t.markLine(t.Style.Wait("?"), "the agent asks for %s  %s", t.Style.Bold(OneLine(p.Permission.Summary(), 200)), t.Style.Dim(p.ApprovalID))}
@@ -53,7 +53,7 @@ func (t *Teller) tellRivals(p run.PatchProduced) []string {
 		case !e.Passed:
 			how = "fails " + OneLine(strings.Join(e.Failed, ", "), 120)
 		case e.Judged == run.Fixable || e.Judged == run.Blocked:
-			how += ", the evaluator does not let it"
+			how += ", but the evaluator refuses it"
 		}
 		line := fmt.Sprintf("attempt %d by %s %s", e.Number, OneLine(e.Provider, 60), how)
 		if e.Proposal != nil {

@@ -60,7 +60,7 @@ func (t *Teller) Tell(e run.Event) []string {
 		return t.tellRejected(e, p)
 	case run.PatchApplied:
 		t.branch = p.After
-		return []string{t.markLine(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now differs in "+Stat(p.After))}
+		return []string{t.markLine(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now changes "+Stat(p.After))}
 	case run.PatchApplyFailed:
 		return t.tellFailure(p.Error)
 	case run.EvaluationPassed:
@@ -92,7 +92,7 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 	row("repository", repository+t.Style.Dim(fmt.Sprintf(" at %.10s", p.Repository.Base)))
 	row("branch", OneLine(p.Branch, 120))
 	if b := p.Before; b != nil {
-		row("goes on from", fmt.Sprintf("%s, with %s", OneLine(b.Name.Shown(b.RunID), 80), display.Count(len(b.Guidance), "thing said there", "things said there")))
+		row("continues", fmt.Sprintf("%s, with %s", OneLine(b.Name.Shown(b.RunID), 80), display.Count(len(b.Guidance), "note from there", "notes from there")))
 	}
 	for _, line := range Providers(p.Providers) {
 		row(line[0], line[1])
@@ -106,7 +106,7 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 	if len(p.CheckNetwork) > 0 {
 		row("network", "of the checks: "+OneLine(strings.Join(p.CheckNetwork, ", "), 200))
 	}
-	row("approval", fmt.Sprintf("%s, at most %s", p.Policy, display.Count(p.Fixes(), "fix unasked", "fixes unasked")))
+	row("approval", fmt.Sprintf("%s, at most %s", p.Policy, display.Count(p.Fixes(), "automatic fix", "automatic fixes")))
 	if p.Sandbox.Off() {
 		row("sandbox", t.Style.Wait("off")+", "+run.Unboxed)
 	}
@@ -158,7 +158,7 @@ func (t *Teller) tellStarted(e run.Event, p run.PhaseStarted) []string {
 	facts := []string{fmt.Sprintf("iteration %d", e.Iteration)}
 	switch {
 	case e.Phase == run.Fix && p.Uncounted:
-		facts = append(facts, "asked for")
+		facts = append(facts, "requested")
 	case e.Phase == run.Fix && t.input.RunID != "":
 		facts = append(facts, fmt.Sprintf("fix %d of %d", t.fixes, t.input.Fixes()))
 	}

@@ -173,7 +173,7 @@ func TestStoryOfAFixThatWasAskedFor(t *testing.T) {
 	r.add(run.ApprovalRejected{ApprovalID: r.approval()}, run.PhaseCompleted{Result: run.Rejected},
 		fix, run.PhaseFailed{Error: run.Problem{Code: "no_type", Message: "no answer"}}, run.PhaseStarted{Role: run.Fixer})
 	text := tell(terminal.Style{}, r.events)
-	if !strings.Contains(text, "iteration 2 · asked for") || !strings.Contains(text, "iteration 3 · fix 1 of 3") {
+	if !strings.Contains(text, "iteration 2 · requested") || !strings.Contains(text, "iteration 3 · fix 1 of 3") {
 		t.Error(text)
 	}
 }

@@ -16,7 +16,7 @@ type (
 		Run        string `json:"run" jsonschema:"id of the run, or the beginning of one"`
 		ApprovalID string `json:"approvalId" jsonschema:"id of the approval, from what is pending"`
 		Reason     string `json:"reason,omitempty" jsonschema:"kept in the record"`
-		Session    bool   `json:"session,omitempty" jsonschema:"of a tool call: allow its like in the agent's session as well"`
+		Session    bool   `json:"session,omitempty" jsonschema:"of a tool call: also allow similar calls in the agent's session"`
 	}
 	rejectInput struct {
 		Run        string `json:"run" jsonschema:"id of the run, or the beginning of one"`
@@ -27,7 +27,7 @@ type (
 	answerInput struct {
 		Run        string `json:"run" jsonschema:"id of the run, or the beginning of one"`
 		QuestionID string `json:"questionId" jsonschema:"id of the question, from what is pending"`
-		Text       string `json:"text" jsonschema:"the answer; of a question about the token budget, the new total"`
+		Text       string `json:"text" jsonschema:"the answer; for a question about the token budget, the new total"`
 	}
 	settled struct {
 		RunID  run.ID `json:"runId"`
@@ -39,18 +39,18 @@ type (
 func (s *server) offerDecisions(m *mcp.Server) {
 	addTool(m, &mcp.Tool{
 		Name: "ratchet_approve",
-		Description: "Let the pending patch of a run be applied to its branch, or its agent use a tool. Look at what is pending first: " +
+		Description: "Approve the pending patch of a run, which applies it to the run's branch, or the tool that its agent wants to use. Look at what is pending first: " +
 			"the approval holds for exactly that id.",
 		Annotations: settlingTool("Approve", true),
 	}, s.approveRun)
 	addTool(m, &mcp.Tool{
 		Name:        "ratchet_reject",
-		Description: "Refuse the pending patch of a run, or the tool that its agent wants to use. The run goes on with the reason; with final it ends.",
+		Description: "Refuse the pending patch of a run, or the tool that its agent wants to use. The run continues with the reason; with final it ends.",
 		Annotations: settlingTool("Reject", true),
 	}, s.rejectRun)
 	addTool(m, &mcp.Tool{
 		Name:        "ratchet_answer",
-		Description: "Answer the question that a run waits with. The phase that asked goes on with the answer.",
+		Description: "Answer the question of a run. The phase that asked continues with the answer.",
 		Annotations: settlingTool("Answer", false),
 	}, s.answerRun)
 }

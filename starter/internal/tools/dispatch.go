@@ -19,11 +19,11 @@ import (
 type (
 	pastInput struct {
 		GardenID dispatch.GardenID `json:"gardenId,omitempty" jsonschema:"only those to this session"`
-		Max      int               `json:"max,omitempty" jsonschema:"at most so many; 20 unless told"`
+		Max      int               `json:"max,omitempty" jsonschema:"at most this many; default 20"`
 	}
 	pastOutput struct {
 		Dispatches []dispatches.Past `json:"dispatches"`
-		Untold     string            `json:"untold,omitempty" jsonschema:"what could not be learned"`
+		Untold     string            `json:"untold,omitempty" jsonschema:"what could not be found out"`
 	}
 )
 
@@ -42,7 +42,7 @@ func (s *server) pastDispatches(ctx context.Context, _ *mcp.CallToolRequest, in 
 // answered is the output of entwurf_v2.
 type answered struct {
 	dispatch.Result
-	Hint string `json:"hint,omitempty" jsonschema:"what can be done about a result that is no success"`
+	Hint string `json:"hint,omitempty" jsonschema:"what to do about a result that is not a success"`
 }
 
 // offerDispatch adds entwurf_v2. It is the only tool with a decoder of its own, the contract's.
@@ -53,8 +53,8 @@ func (s *server) offerDispatch(m *mcp.Server) {
 		Name: "entwurf_v2",
 		Description: "Send a message to an agent session that exists, by its garden id, with the outcome that you expect: " +
 			"fire-and-forget ends with the acknowledgement; owned-outcome resumes a session that does not run and waits for the end of its turn, which can take long. " +
-			"A session is never created. The receipt says what was decided, the outcome what came of it; everything but a success is an error with a hint. " +
-			"When the call is cut off, the dispatch goes on.",
+			"A session is never created. The receipt says what was decided, the outcome what happened; everything except a success is an error with a hint. " +
+			"If the call is cut off, the message is still sent.",
 		InputSchema: requestSchema(), OutputSchema: schemaOf[answered](),
 		// A resumed session may do anything, and a session whose turn is interrupted too.
 		Annotations: &mcp.ToolAnnotations{Title: "Send to a session", DestructiveHint: &yes, OpenWorldHint: &yes},
@@ -72,7 +72,7 @@ func (s *server) offerDispatch(m *mcp.Server) {
 func (s *server) offerPast(m *mcp.Server) {
 	addTool(m, &mcp.Tool{
 		Name:        "ratchet_dispatches",
-		Description: "List the last dispatches, the newest first, and what came of each: of those to one session, or of all. One without a result goes on.",
+		Description: "List the last messages to one session or to all, the newest first, with their outcomes. A message without a result is still in progress.",
 		InputSchema: boundMax(schemaOf[pastInput]()), OutputSchema: pastSchema(), Annotations: toolserver.Looking("Dispatches"),
 	}, s.pastDispatches)
 }
@@ -119,7 +119,7 @@ func (s *server) sendMessage(ctx context.Context, l dispatch.Message) (dispatch.
 	if _, cut := errors.AsType[*dispatches.CutOffError](err); cut {
 		s.Log.Warn("a call was cut off", "dispatch", l.ID, "target", string(l.Request.Target), "error", err)
 		// The warning comes first because a long line loses its end.
-		return res, fmt.Errorf("do not dispatch the message again before you know what came of it, which ratchet_dispatches shows: %w", err)
+		return res, fmt.Errorf("do not send the message again before you know its outcome, which ratchet_dispatches shows: %w", err)
 	}
 	return res, err
 }

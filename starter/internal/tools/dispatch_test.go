@@ -163,7 +163,7 @@ func TestWhoIsCutOffIsToldNotToSendAgain(t *testing.T) {
 	} {
 		w.engine.err = fmt.Errorf("asked: %w", &cut)
 		line := c.refused("entwurf_v2", messageTo(live))
-		for _, want := range []string{"do not dispatch the message again before you know what came of it", "ratchet_dispatches", "asked: unavailable"} {
+		for _, want := range []string{"do not send the message again before you know its outcome", "ratchet_dispatches", "asked: unavailable"} {
 			if !strings.Contains(line, want) {
 				t.Errorf("%q is not in %s", want, line)
 			}
@@ -232,7 +232,7 @@ func TestACallThatIsCancelledLeavesTheDispatchGoing(t *testing.T) {
 	<-began
 	go p.talk(t, cancelled)
 	out.Scan()
-	for _, want := range []string{`"id":2`, `"isError":true`, "the dispatch goes on", "dispatch-" + string(live), "before you know what came of it"} {
+	for _, want := range []string{`"id":2`, `"isError":true`, "the message is still being sent", "dispatch-" + string(live), "before you know its outcome"} {
 		if !strings.Contains(out.Text(), want) {
 			t.Errorf("%q is not in %s", want, out.Text())
 		}
@@ -268,7 +268,7 @@ func TestAClientThatHangsUpLeavesTheDispatchGoing(t *testing.T) {
 	p.talk(t, hello, calls("entwurf_v2", messageTo(live)))
 	eventually.Holds(t, "the dispatch began", func() bool { return len(w.engine.sent()) == 1 })
 	must(t, p.in.Close())
-	if err := <-p.ended; err != nil || held.Err() == nil || !strings.Contains(w.log.String(), "goes on") {
+	if err := <-p.ended; err != nil || held.Err() == nil || !strings.Contains(w.log.String(), "still being sent") {
 		t.Errorf("%v; log: %s", err, w.log.String())
 	}
 }

@@ -14,13 +14,13 @@ import (
 )
 
 type inboxInput struct {
-	GardenID dispatch.GardenID `json:"gardenId" jsonschema:"your own garden id, as the doorbell or entwurf_self says it"`
+	GardenID dispatch.GardenID `json:"gardenId" jsonschema:"your own garden id, as the mail notice or entwurf_self gives it"`
 }
 
 // Reasons why mail stays unread.
 var (
 	errUnwritten = errors.New("the answer with the mail was not written: it stays unread")
-	errTooMuch   = fmt.Errorf("the mail has more than %d bytes, too much for an answer: take it with `starter inbox read`", mailbox.MaxBody)
+	errTooMuch   = fmt.Errorf("the mail has more than %d bytes, too much for one answer: read it with `starter inbox read`", mailbox.MaxBody)
 )
 
 // readInbox answers with the mail while it is still reading the mailbox. The mail counts as read
@@ -79,7 +79,7 @@ func (s *server) drainMailbox(ctx context.Context, id dispatch.GardenID, take fu
 		return take(d)
 	})
 	if err != nil && len(d.Messages) > 0 {
-		s.Log.Warn("mail that was taken may be handed out again", "mailbox", id, "error", err)
+		s.Log.Warn("mail that was read may be returned again", "mailbox", id, "error", err)
 	}
 	return err
 }

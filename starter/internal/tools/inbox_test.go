@@ -67,7 +67,7 @@ func TestInbox(t *testing.T) {
 	if len(d.Messages) != 0 || said(t, res) != "no unread mail" || w.unread(t) != 0 || w.readAt(t) == "" {
 		t.Errorf("%+v, %q, %d unread, read at %q", d, said(t, res), w.unread(t), w.readAt(t))
 	}
-	if line := c.refused("entwurf_inbox_read", `{"gardenId":"20260612T093000-ffffff"}`); !strings.Contains(line, "no such citizen") {
+	if line := c.refused("entwurf_inbox_read", `{"gardenId":"20260612T093000-ffffff"}`); !strings.Contains(line, "no such session") {
 		t.Errorf("%q", line)
 	}
 }
@@ -151,7 +151,7 @@ func TestMailWhoseAnswerIsNotWrittenStaysUnread(t *testing.T) {
 	p := w.serve(t.Context(), t, func(out io.Writer) io.Writer { return cutter{out} })
 	go io.Copy(io.Discard, p.out)
 	p.talk(t, hello, calls("entwurf_inbox_read", own))
-	eventually.Holds(t, "the mail was handed out", func() bool { return strings.Contains(w.log.String(), "handed out again") })
+	eventually.Holds(t, "the mail was handed out", func() bool { return strings.Contains(w.log.String(), "returned again") })
 	p.in.Close()
 	<-p.ended
 	if w.unread(t) != 1 || w.readAt(t) != "" {

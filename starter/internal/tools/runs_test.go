@@ -82,12 +82,12 @@ func TestWhatARunRefusesIsOneLine(t *testing.T) {
 	w := newFixture(t)
 	w.AllowDecisions = true
 	c := w.connect(t)
-	w.engine.err = errors.Join(errors.New("approval \"a\":"), errors.New("nothing is pending"))
+	w.engine.err = errors.Join(errors.New("approval \"a\":"), errors.New("nothing with that id is waiting"))
 	for tool, arguments := range map[string]string{
 		"ratchet_runs": `{}`, "ratchet_run": `{"run":"r"}`, "ratchet_approve": `{"run":"r","approvalId":"a"}`,
 		"ratchet_reject": `{"run":"r","approvalId":"a"}`, "ratchet_answer": `{"run":"r","questionId":"q","text":"t"}`,
 	} {
-		if line := c.refused(tool, arguments); line != `approval "a": nothing is pending` {
+		if line := c.refused(tool, arguments); line != `approval "a": nothing with that id is waiting` {
 			t.Errorf("%s: %q", tool, line)
 		}
 	}
@@ -106,7 +106,7 @@ func TestWaitingForARun(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	structured(t, c.call("ratchet_run_wait", `{"run":"busy","seconds":1}`), &got)
-	if got.Waits || got.Summary != "it is at work and needs nothing" {
+	if got.Waits || got.Summary != "it is running and needs nothing" {
 		t.Errorf("%+v", got)
 	}
 }

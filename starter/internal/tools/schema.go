@@ -57,7 +57,7 @@ func receiptSchema() *jsonschema.Schema {
 	observed := toolserver.OneOf(dispatch.Livenesses)
 	observed.Type, observed.Types, observed.Enum = "", []string{"string", "null"}, append(observed.Enum, nil)
 	return &jsonschema.Schema{
-		Type: "object", Description: "what was decided, and from what fact",
+		Type: "object", Description: "the decision, and the fact behind it",
 		Properties: map[string]*jsonschema.Schema{
 			"ok": {Type: "boolean"}, "action": toolserver.OneOf(dispatch.Actions), "transport": toolserver.OneOf(dispatch.Transports),
 			"ownership": toolserver.OneOf(dispatch.Ownerships), "reason": toolserver.OneOf(dispatch.Reasons), "observedLiveness": observed,
@@ -71,11 +71,11 @@ func receiptSchema() *jsonschema.Schema {
 // an agent.
 func outcomeSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
-		Type: "object", Description: "what came of it; absent when the receipt is a reject",
+		Type: "object", Description: "the outcome; absent if the receipt is a reject",
 		Properties: map[string]*jsonschema.Schema{
 			"kind": toolserver.OneOf(dispatch.Kinds), "transport": toolserver.OneOf(dispatch.Transports),
-			"retrySafe": {Type: "boolean", Description: "whether the same message may be dispatched again"},
-			"answer":    {Type: "string", Description: "what the target said last in the turn that was awaited"},
+			"retrySafe": {Type: "boolean", Description: "whether the same message may be sent again"},
+			"answer":    {Type: "string", Description: "the target's last words in the turn that was awaited"},
 			"error":     {Type: "string"},
 		},
 		Required: []string{"kind", "transport", "retrySafe"},
@@ -88,7 +88,7 @@ func outcomeSchema() *jsonschema.Schema {
 func pastSchema() *jsonschema.Schema {
 	types := wordSchemas()
 	types[reflect.TypeFor[dispatch.Result]()] = &jsonschema.Schema{
-		Type: "object", Description: "absent while it goes on",
+		Type: "object", Description: "absent while it is in progress",
 		Properties: map[string]*jsonschema.Schema{"receipt": receiptSchema(), "outcome": outcomeSchema(), "diagnostic": {Type: "string"}},
 		Required:   []string{"receipt"},
 	}

@@ -59,19 +59,19 @@ type Engine interface {
 // Start is a run that an agent starts. What it does not say is taken from the settings of the user and of the
 // repository, but for what only a person may loosen: see Engine.
 type Start struct {
-	Goal       string   `json:"goal" jsonschema:"what the run is to reach"`
+	Goal       string   `json:"goal" jsonschema:"the goal of the run"`
 	Repository string   `json:"repository" jsonschema:"absolute path of a directory in the git repository to work on, with nothing uncommitted in it"`
-	Provider   string   `json:"provider,omitempty" jsonschema:"agent or model that plans, develops and fixes, such as claude, codex or anthropic:<model>; default: that of the user's or the repository's settings"`
-	Checks     []string `json:"checks,omitempty" jsonschema:"commands that judge the result; default: those of the settings, or found in the repository"`
+	Provider   string   `json:"provider,omitempty" jsonschema:"agent or model that plans, develops and fixes, such as claude, codex or anthropic:<model>; default: from the settings of the user or the repository"`
+	Checks     []string `json:"checks,omitempty" jsonschema:"commands that judge the result; default: from the settings, or found in the repository"`
 }
 
 // nextStep is what the agent reads of a run that was started. It is not told of the run by itself, because the session
 // that has called is not surely known.
-const nextStep = "You are not told of it by itself: " + runtools.Wait + " waits until it needs a person or has ended."
+const nextStep = "You get no message about it: " + runtools.Wait + " waits until it needs a person or has ended."
 
-const instructions = `Agent sessions of this host are addressed by garden ids: entwurf_peers lists them, entwurf_v2 sends to one, entwurf_inbox_read takes your own mail, entwurf_self says who you are to the others.
-ratchet_dispatches shows what came of dispatches, also of those that you did not wait for.
-ratchet_runs and ratchet_run show runs of coding agents and what they wait for. ratchet_run_wait waits for one and says what it needs.`
+const instructions = `Agent sessions of this host are addressed by garden ids: entwurf_peers lists them, entwurf_v2 sends to one, entwurf_inbox_read reads your own mail, entwurf_self shows your own identity.
+ratchet_dispatches shows the outcomes of messages, also of those that you did not wait for.
+ratchet_runs and ratchet_run show runs of coding agents and what they wait for. ratchet_run_wait waits for one and returns what it needs.`
 
 // server serves one client.
 type server struct {

@@ -20,7 +20,7 @@ func Baseline(a run.PendingApproval) []string {
 		lines = append(lines, "baseline: "+story.OneLine(a.Baseline, 300))
 	}
 	for _, c := range a.Before {
-		lines = append(lines, "failed before, too: "+story.OneLine(c, 160))
+		lines = append(lines, "also failed before: "+story.OneLine(c, 160))
 	}
 	return lines
 }

@@ -46,7 +46,7 @@ func TestAQuestionEndsTheDemo(t *testing.T) {
 	d := &demo{Factory: c, screen: c.ScreenOn(c.Out)}
 	f := &follow.Follower{
 		Watched: runtest.Play(
-			runtest.Is(run.PhaseStarted{Role: run.Planner}), runtest.Is(run.PhaseFailed{Question: &run.Question{Question: "What shall be done?", Reason: "no end after 3m0s"}}),
+			runtest.Is(run.PhaseStarted{Role: run.Planner}), runtest.Is(run.PhaseFailed{Question: &run.Question{Question: "What shall be done?", Reason: "timed out after 3m0s"}}),
 			runtest.Is(run.PhaseStarted{}), func(s *run.Snapshot) run.Payload { return s.NewQuestion() },
 		),
 		ID: "r1", Now: time.Now, Poll: time.Millisecond, Screen: d.screen, Tell: func(run.Event) error { return nil },
@@ -57,7 +57,7 @@ func TestAQuestionEndsTheDemo(t *testing.T) {
 		t.Errorf("exit code %d, shown %q, want %d and no prompt", code, shown.String(), exit.Failed)
 	}
 	said := exit.Complaint(err)
-	for _, want := range []string{"What shall be done?", "no end after 3m0s", "starter up", "starter watch bill#1"} {
+	for _, want := range []string{"What shall be done?", "timed out after 3m0s", "starter up", "starter watch bill#1"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the demo ends with %q, want %q in it", said, want)
 		}

@@ -22,7 +22,7 @@ func TestAnAgentNamesNoProgramAsProvider(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
-	if _, err := r.Start(t.Context(), tools.Start{Goal: "Mend it", Repository: dir, Provider: "nobody"}); err == nil || !strings.Contains(err.Error(), "no such kind of provider") {
+	if _, err := r.Start(t.Context(), tools.Start{Goal: "Mend it", Repository: dir, Provider: "nobody"}); err == nil || !strings.Contains(err.Error(), "unknown kind of provider") {
 		t.Error(err)
 	}
 }

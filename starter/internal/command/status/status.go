@@ -56,7 +56,7 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 	}
 	row("status", "%s", runrows.StatusText(s, st.Status, ""))
 	if st.CurrentPhase != nil {
-		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, display.Count(st.MaxFixIterations, "fix unasked", "fixes unasked"))
+		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, display.Count(st.MaxFixIterations, "automatic fix", "automatic fixes"))
 	}
 	for i, line := range story.Lines(st.Facts.Goal, 4) {
 		row([]string{"goal", ""}[min(i, 1)], "%s", line)

@@ -136,7 +136,7 @@ func ticketRetry(c *factory.Factory) *cobra.Command {
 		if err := client.RetryTicket(ctx, name); err != nil {
 			return err
 		}
-		return saidOfTicket(c, name, "goes on")
+		return saidOfTicket(c, name, "continues")
 	})
 }
 
