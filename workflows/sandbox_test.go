@@ -47,7 +47,7 @@ func TestARunWithoutItsBoxAsksAndTriesAgain(t *testing.T) {
 			for _, ev := range w.events {
 				if q, ok := ev.Payload.(run.QuestionRaised); ok {
 					asked++
-					if q.Reason != run.CodeSandbox || !strings.Contains(q.Question.Question, "apt install bubblewrap") || !strings.HasPrefix(q.Question.Question, "could not start") {
+					if q.Reason != run.CodeSandbox || !strings.Contains(q.Question.Question, "apt install bubblewrap") || !strings.Contains(q.Question.Question, " could not start: ") {
 						t.Errorf("asked %+v", q)
 					}
 				}
