@@ -38,8 +38,8 @@ func TestARepositorysRunsDirectoryIsNotUsed(t *testing.T) {
 	}{
 		{exit.Failed, "git has checked out", []string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0"}},
 		{exit.Failed, "git has checked out", []string{"resume", filepath.Join(dir, "workflows", string(id))}},
-		{exit.Unreachable, "comes from git", []string{"list"}},
-		{exit.Unreachable, "comes from git", []string{"env"}},
+		{exit.Unreachable, "git has checked out", []string{"list"}},
+		{exit.Unreachable, "git has checked out", []string{"env"}},
 	} {
 		got := starter(t.Context(), "", append(tt.args, "--runs-dir", dir)...)
 		if got.code != tt.code || !strings.Contains(got.err, tt.say) || strings.Count(got.err, "\n") != 1 || got.out != "" {

@@ -363,7 +363,7 @@ func testBaseline(b bench) {
 		a := b.status(id).Pending.Approval
 		return a != nil && slices.Contains(a.Before, "false")
 	})
-	if got := b.expect(0, "status", id).out; !strings.Contains(got, "failed before, too: false") {
+	if got := b.expect(0, "status", id).out; !strings.Contains(got, "also failed before: false") {
 		b.Errorf("status: %s", got)
 	}
 	got := b.expect(exit.Approval, "watch", id).out

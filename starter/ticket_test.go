@@ -30,7 +30,7 @@ func testTicket(b bench, server *forgetest.Server) {
 		code int
 		args []string
 	}{
-		{"is no URL of an issue", 2, begin("acme/shop#7")},
+		{"invalid URL of an issue", 2, begin("acme/shop#7")},
 		{"is a pull request", 2, begin(server.URL + "/acme/shop/pulls/7")},
 		{"is a pull request", 1, begin(issue(8))},
 		{"has no issue 9", 1, begin(issue(9))},

@@ -302,7 +302,7 @@ func TestQuestions(t *testing.T) {
 			if err != nil || s.End != ticket.OutOfPatience || len(d.begun) != 1 {
 				t.Fatalf("got %+v and %d runs, %v; want one run and the end of patience", s, len(d.begun), err)
 			}
-			if !strings.Contains(asked, tc.want) || !strings.Contains(comment, "needs an approval") || strings.Contains(comment, "HOSTILE") {
+			if !strings.Contains(asked, tc.want) || !strings.Contains(comment, "waits for a person") || strings.Contains(comment, "HOSTILE") {
 				t.Errorf("got question %q and comment %q, want %q", asked, comment, tc.want)
 			}
 		})

@@ -71,7 +71,7 @@ func (c *Client) RetryTicket(ctx context.Context, name string) error {
 	case v.Open && v.State.Question != nil:
 		return c.AnswerTicket(ctx, name, "retry")
 	case v.Open:
-		return fmt.Errorf("ticket %s is %s: it goes on by itself", v.Name, v.State.Step)
+		return fmt.Errorf("ticket %s is %s: it continues by itself", v.Name, v.State.Step)
 	case v.State.End == ticket.Merged:
 		return fmt.Errorf("ticket %s is merged: there is nothing to retry", v.Name)
 	}

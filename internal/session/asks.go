@@ -24,7 +24,7 @@ func (s *Snapshot) CheckDecision(d run.Decision) error {
 	case d.Session && d.Decision != run.Approve:
 		return errors.New("only an approval can hold for the session")
 	case len(d.Files) > 0:
-		return errors.New("only a patch has files to accept")
+		return errors.New("only files of a patch can be accepted")
 	case len(d.Reason) > run.MaxTextBytes || len(d.By) > maxTitle:
 		return run.ErrTooLong
 	}

@@ -208,7 +208,7 @@ func checkServers(servers map[string]Server) error {
 			return fmt.Errorf("the MCP server %q: want a name of letters, digits, '_' and '-'", name)
 		}
 		if server.Command == "" {
-			return fmt.Errorf("the MCP server %s names no program", name)
+			return fmt.Errorf("the MCP server %s: no program given", name)
 		}
 		if err := checkList(append([]string{server.Command}, server.Args...)); err != nil {
 			return fmt.Errorf("the MCP server %s: %w", name, err)

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"path/filepath"
 )
 
@@ -194,6 +195,11 @@ func readFile(runsDir string) (engine.File, engine.Key, error) {
 	}
 	if err == nil {
 		key, err = engine.ReadKey(runsDir)
+	}
+	if err == nil {
+		if foreign := rundir.Check(context.Background(), runsDir); foreign != nil {
+			err = &Unreachable{Address: f.Address, Source: EngineFile, Err: foreign}
+		}
 	}
 	if errors.Is(err, engine.ErrNotOurs) || errors.Is(err, fs.ErrNotExist) {
 		err = &Unreachable{Address: f.Address, Source: EngineFile, Err: err}

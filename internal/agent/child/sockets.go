@@ -30,15 +30,15 @@ func findSockets(dir string, but []string, most bounds) (found []string, err err
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case files > most.files:
-			return fmt.Errorf("%s holds more than %d files, and a box must look for sockets among them: remove what is not needed", dir, most.files)
+			return fmt.Errorf("%s holds more than %d files, too many to search for sockets that the sandbox must hide: remove files that are not needed", dir, most.files)
 		case hidden && path == top:
-			return fmt.Errorf("%s cannot be read, and a box must look for sockets in it: see its owner and mode (chmod u+rwx)", dir)
+			return fmt.Errorf("cannot read %s, where the sandbox must hide sockets: check its owner and mode (chmod u+rwx)", dir)
 		case !hidden && d.IsDir() && slices.Contains(but, path):
 			return fs.SkipDir
 		case !hidden && d.Type() != fs.ModeSocket:
 			return nil
 		case len(found) == most.sockets:
-			return fmt.Errorf("%s holds more than %d sockets and directories that cannot be read, such as %s, and a box must cover each: remove those that no program needs", dir, most.sockets, path)
+			return fmt.Errorf("%s holds more than %d sockets and unreadable directories, such as %s, and the sandbox must hide each: remove those that no program needs", dir, most.sockets, path)
 		}
 		found = append(found, path)
 		if hidden {

@@ -94,7 +94,7 @@ func Argv(environ []string) ([]string, error) {
 	}
 	argv, err := shellquote.Split(line)
 	if err == nil && len(argv) == 0 {
-		err = errors.New("it names no program")
+		err = errors.New("no program given")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", ArgvVariable, err)

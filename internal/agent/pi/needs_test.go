@@ -24,7 +24,7 @@ func TestArgv(t *testing.T) {
 		"unset":      {nil, []string{"pi"}, ""},
 		"empty":      {[]string{"RATCHET_PI="}, []string{"pi"}, ""},
 		"a line":     {[]string{"RATCHET_PI=node '/opt/my pi/cli.js'"}, []string{"node", "/opt/my pi/cli.js"}, ""},
-		"blanks":     {[]string{"RATCHET_PI=  "}, nil, "RATCHET_PI: it names no program"},
+		"blanks":     {[]string{"RATCHET_PI=  "}, nil, "RATCHET_PI: no program given"},
 		"open quote": {[]string{"RATCHET_PI=node 'x"}, nil, "RATCHET_PI: "},
 	}
 	for name, tt := range tests {

@@ -63,18 +63,18 @@ func Parse(text string) (Spec, error) {
 		s.Argv, err = splitArgv(s.Kind, rest)
 	case about.Rest == setup.Dir:
 		if s.Dir = rest; rest == "" {
-			err = fmt.Errorf("it names no directory: give %s", about.Form())
+			err = fmt.Errorf("no directory given: use %s", about.Form())
 		}
 	case about.Rest == setup.Model:
 		if s.Model = rest; !setup.IsModelName(rest) {
-			err = fmt.Errorf("it names no model: give %s", about.Form())
+			err = fmt.Errorf("no model given: use %s", about.Form())
 		}
 	case about.Rest == setup.AnyModel:
 		if s.Model = rest; colon && !setup.IsModelName(rest) {
 			err = fmt.Errorf("no model given: use %s:<model>, or only %s for the agent's own choice", name, name)
 		}
 	case colon:
-		err = fmt.Errorf("it has no choice of model: give %s alone", name)
+		err = fmt.Errorf("it has no choice of model: use only %s", name)
 	}
 	if err != nil {
 		return Spec{}, fmt.Errorf("provider %q: %w", text, err)
@@ -89,7 +89,7 @@ func splitArgv(kind Kind, text string) ([]string, error) {
 		return nil, fmt.Errorf("split the command: %s", strings.ToLower(err.Error()))
 	}
 	if len(argv) == 0 || argv[0] == "" {
-		return nil, fmt.Errorf("it names no program: give %s", kind.Traits().Form())
+		return nil, fmt.Errorf("no program given: use %s", kind.Traits().Form())
 	}
 	return argv, nil
 }
