@@ -29,7 +29,6 @@ type desk struct {
 	in    flow.TicketInput
 	env   *testsuite.TestWorkflowEnvironment
 	begun []run.Input
-	fails int // runs, from the first on, whose records cannot be read
 }
 
 func (d *desk) Begin(_ context.Context, in *run.Input, _ string) error {

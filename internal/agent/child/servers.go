@@ -42,7 +42,7 @@ func (s Sandbox) AllServers(o agent.Options, path string) (map[string]setup.Serv
 		return nil, serverError(o.Bridge.Name, err)
 	}
 	if _, taken := found[o.Bridge.Name]; taken {
-		return nil, serverError(o.Bridge.Name, errors.New("Ratchet uses this name for a server of its own: choose another"))
+		return nil, serverError(o.Bridge.Name, errors.New("the name is taken by a server of Ratchet: choose another"))
 	}
 	found[o.Bridge.Name] = setup.Server{Command: argv[0], Args: argv[1:]}
 	return found, nil
