@@ -94,11 +94,14 @@ func waitKind(was *run.Snapshot) string {
 // countUsage counts what an event added to the usage of the run. A provider that tells only the total has the direction
 // "total".
 func (r *runner) countUsage(m client.MetricsHandler, phase run.Phase, u run.Usage) {
-	for direction, n := range map[string]int64{"input": u.InputTokens, "output": u.OutputTokens, "total": u.TotalTokens - u.InputTokens - u.OutputTokens} {
+	count := func(direction string, n int64) {
 		if n > 0 {
 			m.WithTags(r.callLabels(phase, "direction", direction)).Counter(tokensUsed).Inc(n)
 		}
 	}
+	count("input", u.InputTokens)
+	count("output", u.OutputTokens)
+	count("total", u.TotalTokens-u.InputTokens-u.OutputTokens)
 	if u.Cost > 0 {
 		m.WithTags(r.callLabels(phase)).Counter(costMicros).Inc(int64(u.Cost))
 	}

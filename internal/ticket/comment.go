@@ -16,23 +16,23 @@ func (s *State) Comment(b Bounds) string {
 	t.WriteString(Marker + "\n")
 	switch {
 	case s.Step == Over:
-		fmt.Fprintf(&t, "**Ratchet** has ended its work on this issue: **%s**.", s.End)
+		t.WriteString(fmt.Sprintf("**Ratchet** has ended its work on this issue: **%s**.", s.End))
 		if s.Reason != "" {
 			t.WriteString(" " + code(s.Reason))
 		}
 	case s.Question != nil:
-		fmt.Fprintf(&t, "**Ratchet waits for a person:** %s\n\nAnswer with `starter ticket answer`, or end it with `starter ticket stop`.", code(s.Question.Text))
+		t.WriteString(fmt.Sprintf("**Ratchet waits for a person:** %s\n\nAnswer with `starter ticket answer`, or end it with `starter ticket stop`.", code(s.Question.Text)))
 	default:
-		fmt.Fprintf(&t, "**Ratchet** works on this issue (%s).", s.Step)
+		t.WriteString(fmt.Sprintf("**Ratchet** works on this issue (%s).", s.Step))
 	}
 	t.WriteString("\n\n")
 	if s.Run != "" {
-		fmt.Fprintf(&t, "- run %s, round %d of %d after the first\n", code(s.Name.Shown(s.Run)), s.Rounds, b.Rounds)
+		t.WriteString(fmt.Sprintf("- run %s, round %d of %d after the first\n", code(s.Name.Shown(s.Run)), s.Rounds, b.Rounds))
 	}
 	if s.Pull > 0 {
-		fmt.Fprintf(&t, "- pull request #%d\n", s.Pull)
+		t.WriteString(fmt.Sprintf("- pull request #%d\n", s.Pull))
 	}
-	fmt.Fprintf(&t, "- text of the issue: %s; later edits are not read\n", code(string(s.Digest)))
+	t.WriteString(fmt.Sprintf("- text of the issue: %s; later edits are not read\n", code(string(s.Digest))))
 	return t.String()
 }
 
