@@ -36,7 +36,8 @@ type session struct {
 
 	mu          sync.Mutex
 	id          identity
-	turn        *turn // nil between turns
+	turn        *turn         // nil between turns
+	repeat      chan struct{} // closed when the last repeated interrupt is written; nil: none was
 	owned       agent.Owned
 	lastEnd     time.Time
 	permissions permissions
@@ -92,6 +93,9 @@ func (s *session) Send(ctx context.Context, text string) error {
 
 // sendPrompt writes a message, which the client repeats by its id.
 func (s *session) sendPrompt(ctx context.Context, text, id string) error {
+	if err := s.awaitRepeat(ctx); err != nil {
+		return err
+	}
 	return s.writeFrameWithin(ctx, userFrame{Type: "user", Message: userMessage{"user", guardPrompt(text)}, UUID: id})
 }
 
@@ -154,6 +158,32 @@ func (s *session) markInterrupted() *turn {
 }
 
 func (s *session) sendInterrupt() error { return s.sendRequest("interrupt") }
+
+// repeatInterrupt sends an interrupt again, under the lock of the session. The next prompt waits for it, because it would
+// end the turn of that prompt.
+func (s *session) repeatInterrupt() {
+	sent := make(chan struct{})
+	s.repeat = sent
+	go func() {
+		defer close(sent)
+		_ = s.sendInterrupt() // the client may have ended
+	}()
+}
+
+func (s *session) awaitRepeat(ctx context.Context) error {
+	s.mu.Lock()
+	sent := s.repeat
+	s.mu.Unlock()
+	if sent == nil {
+		return nil
+	}
+	select {
+	case <-sent:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 func (s *session) Stop(ctx context.Context) error {
 	s.stopping.Do(func() {

@@ -77,7 +77,7 @@ func (s *session) takeInit(line []byte) bool {
 	s.meter.model = f.Model
 	s.tellStarted(s.id.confirmID(f.SessionID))
 	if s.turn != nil && s.turn.interrupted {
-		go s.sendInterrupt()
+		s.repeatInterrupt()
 	}
 	return true
 }

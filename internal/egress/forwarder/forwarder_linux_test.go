@@ -169,7 +169,7 @@ func TestAProgramReachesWhatIsAllowedAndNothingElse(t *testing.T) {
 		"the target":                 {[]string{"get", "http://" + good + "/"}, "200 hello " + good},
 		"another server of loopback": {[]string{"dial", other}, "connection refused"},
 		"the network":                {[]string{"dial", "203.0.113.1:80"}, "unreachable"},
-		"a name":                     {[]string{"get", "http://name.example/"}, "403 ratchet: \"http://name.example/\": not among the hosts"},
+		"a name":                     {[]string{"get", "http://name.example/"}, "403 ratchet: \"http://name.example/\": this sandbox may not reach it"},
 	} {
 		b := newBox(t, good)
 		if out, code := b.run(t, tt.argv...); !strings.Contains(out, tt.want) || code != 0 {
