@@ -85,7 +85,7 @@ func TestTheGateAtATerminal(t *testing.T) {
 	two := sit(t, program, 58, 30, "watch", "--runs-dir", runsDir, "at-a-terminal")
 	two.awaits(gatePrompt, 1)
 	two.does("y", "approved by")
-	one.awaits("it was settled elsewhere", 1)
+	one.awaits("it was decided elsewhere", 1)
 	one.awaits("approved by", 1)
 	for _, s := range []*seat{one, two} {
 		s.awaitsAfter("apr-2-", gatePrompt)

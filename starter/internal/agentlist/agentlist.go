@@ -89,11 +89,11 @@ func Gist(m agent.Manifest) string {
 	}
 	switch {
 	case m.Box != "":
-		parts = append(parts, "held by the box, "+m.Box)
+		parts = append(parts, "held by the sandbox, "+m.Box)
 	case m.Kind.Traits().Gateway:
-		parts = append(parts, "not in the box: its gateway runs by itself")
+		parts = append(parts, "not in the sandbox: its gateway runs by itself")
 	default:
-		parts = append(parts, "no box, sandbox "+m.Capabilities.Sandbox)
+		parts = append(parts, "no sandbox, sandbox "+m.Capabilities.Sandbox)
 	}
 	if m.Capabilities.Permissions {
 		parts = append(parts, "asks for permissions")

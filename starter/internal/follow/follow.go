@@ -59,7 +59,7 @@ type informed interface{ Sent(err error) }
 
 var (
 	ErrUnanswered = dialog.ErrUnanswered
-	ErrSettled    = errors.New("it was settled elsewhere")
+	ErrSettled    = errors.New("it was decided elsewhere")
 )
 
 // Follower tells the events of one run live. It ends when the run is over, or when the run
@@ -243,7 +243,7 @@ func (f *Follower) tolerateTrouble(ctx context.Context, err error) (run.Status, 
 		f.sayLine("the engine does not answer; trying for %s", terminal.Duration(patience))
 	}
 	if f.Now().Sub(f.lost) > patience {
-		return "", fmt.Errorf("the engine was lost; the run goes on when it is back: %w", err)
+		return "", fmt.Errorf("the engine was lost; the run continues when it is back: %w", err)
 	}
 	return run.Running, f.waitMoving(ctx, pollWaiting, "waits for the engine")
 }
@@ -307,7 +307,7 @@ func (f *Follower) waitMoving(ctx context.Context, d time.Duration, text string)
 }
 
 // SettleWait asks the decider for the decision or the answer that the run waits for and sends it to
-// the run. The error is ErrSettled when it was settled elsewhere meanwhile, and ErrUnanswered when
+// the run. The error is ErrSettled when it was decided elsewhere meanwhile, and ErrUnanswered when
 // there is no decider.
 func (f *Follower) SettleWait(ctx context.Context) error {
 	p, err := f.Pending(ctx, f.ID)

@@ -78,7 +78,7 @@ func TestFollow(t *testing.T) {
 		{name: "to a final no", run: runtest.Play(slices.Concat(toPatch, toReject)...), decider: approves{verdict: run.Reject}, want: run.Canceled},
 		{name: "to an approval that nobody is there for", run: runtest.Play(toPatch...), want: run.AwaitingApproval},
 		{name: "to an approval that the person leaves", run: runtest.Play(toPatch...), decider: approves{err: ErrUnanswered}, want: run.AwaitingApproval},
-		{name: "past an approval that is settled elsewhere", run: runtest.Play(slices.Concat(toPatch, toEnd)...), decider: approves{}, want: run.Completed, says: "settled elsewhere",
+		{name: "past an approval that is settled elsewhere", run: runtest.Play(slices.Concat(toPatch, toEnd)...), decider: approves{}, want: run.Completed, says: "decided elsewhere",
 			change: func(f *runtest.Run) { f.Elsewhere, f.Unpolled = &run.Decision{Decision: run.Approve}, 1 }},
 		{name: "past one that nobody is there for and that is settled elsewhere", run: runtest.Play(slices.Concat(toPatch, toEnd)...), want: run.Completed,
 			change: func(f *runtest.Run) { f.Elsewhere = &run.Decision{Decision: run.Approve} }},
@@ -210,10 +210,10 @@ func TestANoteSaysWhoReadsIt(t *testing.T) {
 	}{
 		{notesLeft{}, "", "the planner reads it"},
 		{notesLeft{}, run.Plan, "the developer reads it, with the plan"},
-		{notesLeft{}, run.Execute, "the next attempt reads it; if the checks pass there is none, and nobody reads it"},
+		{notesLeft{}, run.Execute, "the next attempt reads it; if the checks pass, there is no further attempt"},
 		{notesLeft{evaluate: true}, run.Fix, "the evaluator reads it next, and a fix would"},
-		{notesLeft{evaluate: true}, run.Evaluate, "the next attempt reads it; if the checks pass there is none, and nobody reads it"},
-		{notesLeft{steers: true}, run.Execute, "the agent is told now, and the next prompt carries it as well"},
+		{notesLeft{evaluate: true}, run.Evaluate, "the next attempt reads it; if the checks pass, there is no further attempt"},
+		{notesLeft{steers: true}, run.Execute, "the agent gets it now, and the next prompt carries it as well"},
 	} {
 		if got := tt.n.reader(tt.phase); got != tt.want {
 			t.Errorf("%+v in %q: %s", tt.n, tt.phase, got)

@@ -70,7 +70,7 @@ func Run(ctx context.Context, c *factory.Factory, r runref.Found) error {
 	f.Changes = r.Changes(following, r.ID)
 	status, err := f.Follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(c.Err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.Hint("watch %s", r.ShownName()), c.Hint("cancel %s", r.ShownName()))
+		fmt.Fprintf(c.Err, "\nThe run continues. Follow it again with `%s`, end it with `%s`.\n", c.Hint("watch %s", r.ShownName()), c.Hint("cancel %s", r.ShownName()))
 		return err
 	}
 	if err != nil {

@@ -39,7 +39,7 @@ func (n *notesLeft) carry(notes []run.Note) {
 func (n *notesLeft) reader(phase run.Phase) string {
 	switch {
 	case n.steers:
-		return "the agent is told now, and the next prompt carries it as well"
+		return "the agent gets it now, and the next prompt carries it as well"
 	case phase == "":
 		return "the planner reads it"
 	case phase == run.Plan:
@@ -47,7 +47,7 @@ func (n *notesLeft) reader(phase run.Phase) string {
 	case n.evaluate && phase != run.Evaluate:
 		return "the evaluator reads it next, and a fix would"
 	}
-	return "the next attempt reads it; if the checks pass there is none, and nobody reads it"
+	return "the next attempt reads it; if the checks pass, there is no further attempt"
 }
 
 // followNotes notes which notes a model reads, and says at the end of a run which were left in vain.
@@ -76,7 +76,7 @@ func (f *Follower) footLine() string {
 	if f.typed.steers {
 		line = "  type to tell the agent · ? keys · ctrl-c leaves"
 	}
-	if long := line + ", the run goes on"; terminal.Width(long) < f.Screen.Columns() {
+	if long := line + ", the run continues"; terminal.Width(long) < f.Screen.Columns() {
 		line = long
 	}
 	return line

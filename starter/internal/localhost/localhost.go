@@ -55,7 +55,7 @@ const StopTimeout = 10 * time.Second
 // both are ready. The worker has the runs directory and the task queue of the command line.
 func Start(ctx context.Context, c *factory.Factory, e engine.Options, w host.Config) (_ *Host, err error) {
 	screen := c.ErrorScreen()
-	work := screen.Work("tests the box")
+	work := screen.Work("tests the sandbox")
 	defer work.Stop()
 	w.RunsDir, w.TaskQueue = c.RunsDir, c.Queue
 	if w.Warn == nil {

@@ -58,9 +58,9 @@ func goalText(c *factory.Factory, f Flags) (string, error) {
 func plainGoal(what, text string) (string, error) {
 	switch {
 	case strings.HasPrefix(text, "\xff\xfe"), strings.HasPrefix(text, "\xfe\xff"), strings.Contains(text, "\x00"):
-		return "", usage.Errorf("%s is no text in UTF-8, it looks like UTF-16: save it as UTF-8", what)
+		return "", usage.Errorf("%s is not UTF-8 text, it looks like UTF-16: save it as UTF-8", what)
 	case !utf8.ValidString(text):
-		return "", usage.Errorf("%s is no text in UTF-8: save it as UTF-8", what)
+		return "", usage.Errorf("%s is not UTF-8 text: save it as UTF-8", what)
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r", ""), nil
 }
@@ -92,7 +92,7 @@ func readGoalFile(c *factory.Factory, name string) (string, error) {
 const goalMark = "#:"
 
 var goalHelp = []string{
-	goalMark + " What shall the run reach, and how does one see that it is reached?",
+	goalMark + " What should the run do, and how can you see that it is done?",
 	goalMark + " The first line names the run's branch. Lines that begin with #: are left out.",
 	goalMark + " Without a word no run is started.",
 }

@@ -223,7 +223,7 @@ func (f Flags) ProviderSpecs() (specs map[run.Role]catalog.Spec, rivals []catalo
 	}
 	for role, spec := range specs {
 		if spec.Kind == setup.None && role != run.Planner {
-			return nil, nil, usage.Errorf("none is no %s: only the planner can be left out", role)
+			return nil, nil, usage.Errorf("only the planner can be none, not the %s", role)
 		}
 	}
 	return specs, rivals, nil

@@ -27,7 +27,7 @@ type OptionFlags struct {
 func (f *OptionFlags) Register(flags *pflag.FlagSet) {
 	f.flags = flags
 	flags.StringVar(&f.mode, "mode", "", "`mode` of the agent, by its own name, such as plan or acceptEdits; starter doctor --agents --json lists them")
-	flags.StringArrayVar(&f.servers, "mcp", nil, "`name=command` of an MCP server that the agent starts, in its box, such as docs='npx -y docs-server'; repeat it for more")
+	flags.StringArrayVar(&f.servers, "mcp", nil, "`name=command` of an MCP server that the agent starts, in its sandbox, such as docs='npx -y docs-server'; repeat it for more")
 	flags.StringArrayVar(&f.dirs, "add-dir", nil, "`directory` that the agent may read besides its checkout; with :rw behind it also change, past the patch; repeat it for more")
 	flags.StringArrayVar(&f.allow, "allow-tool", nil, "`tool` that needs no permission, in the agent's own words, such as 'Bash(go test *)'; repeat it for more")
 	flags.StringArrayVar(&f.deny, "deny-tool", nil, "`tool` that the agent may not use; repeat it for more")

@@ -123,7 +123,7 @@ func wordsHint(in run.Input) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Join(parts, ", ") + " reaches every developer and the fixer: name one agent for all with --provider, or take it out of the file"
+	return strings.Join(parts, ", ") + " reaches all providers that write: name one agent for all with --provider, or take it out of the file"
 }
 
 // namesOf returns the specs for people.

@@ -25,7 +25,7 @@ type File struct {
 func Read(dir string, only []string) ([]File, error) {
 	root, err := os.OpenRoot(filepath.Join(dir, "logs"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("there are none yet")
+		return nil, errors.New("no logs yet")
 	}
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Read(dir string, only []string) ([]File, error) {
 		files = append(files, f)
 	}
 	if len(files) == 0 && len(only) > 0 {
-		return nil, fmt.Errorf("there is none called %q: there are %s", only[0], strings.Join(names, ", "))
+		return nil, fmt.Errorf("no log is called %q: there are %s", only[0], strings.Join(names, ", "))
 	}
 	return files, nil
 }

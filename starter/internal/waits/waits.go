@@ -96,9 +96,9 @@ func Print(c *factory.Factory, p run.Pending) {
 		c.Printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.Hint("answer %s TEXT --question %s", p.Name.Shown(p.RunID), p.Question.QuestionID))
 		PrintWays(c, p.Question.Next)
 	case p.Limited != nil:
-		c.Printf("\n%s it goes on by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
+		c.Printf("\n%s it continues by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
 	default:
-		c.Printf("\nIt was settled meanwhile: %s\n", c.Hint("watch %s", p.Name.Shown(p.RunID)))
+		c.Printf("\nIt was decided meanwhile: %s\n", c.Hint("watch %s", p.Name.Shown(p.RunID)))
 	}
 }
 

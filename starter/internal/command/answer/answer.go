@@ -45,13 +45,13 @@ func New(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "answer [RUN] TEXT",
 		Short: "Answer the question that a run waits with",
-		Long: `Answers the run's question. The phase that asked goes on with the answer in its
+		Long: `Answers the run's question. The phase that asked continues with the answer in its
 prompt; after a question of the evaluator a fix does, which --max-fix does not
 count. When a check could not run, any answer runs the checks again, and one that
-begins with "fix:" goes to the fixer instead. After an error "retry" repeats the
+begins with "fix:" starts a fix instead. After an error "retry" repeats the
 step, and no prompt carries a word of it. When the checks cannot run before the
 start, the answer is "again", "without" or "stop". A question about a budget is
-answered with the new total, or with "stop". What an answer leads to stands in
+answered with the new total, or with "stop". What an answer leads to is in
 "status".`,
 		Example:           "  starter answer slug#14 'round half up, as the invoice does'\n  starter answer slug#14 200000 --question qst-2-1\n  starter answer slug#14 'fix: call python3, there is no python here'",
 		Args:              usage.ArgsBetween(1, 2, "perhaps a RUN, and the answer as one argument"),

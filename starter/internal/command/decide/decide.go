@@ -26,7 +26,7 @@ func NewApprove(c *factory.Factory) *cobra.Command {
 Without --approval it is what is pending now; with it the decision fits that patch
 or call alone, and any other run, patch or moment refuses it.`
 	cmd.Flags().BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well, such as the same command")
-	cmd.Flags().StringArrayVar(&d.Files, "file", nil, "accept this `path` alone; repeat it for more. The run shows these files as a patch of their own, under an approval of its own; with --reason the rest goes back to the fixer once that is applied, without it is dropped")
+	cmd.Flags().StringArrayVar(&d.Files, "file", nil, "accept this `path` alone; repeat it for more. The run shows these files as a patch of their own, under an approval of its own; with --reason the agent works on the rest once that is applied, without it is dropped")
 	cmd.Example = "  starter diff slug#14\n  starter approve slug#14 --approval apr-1-3f2a9c1d0b7e\n  starter approve slug#14 --file slug.go --reason 'no generated files, please'"
 	return cmd
 }
@@ -35,9 +35,9 @@ func NewReject(c *factory.Factory) *cobra.Command {
 	d := run.Decision{Decision: run.Reject}
 	cmd := decisionCommand(c, &d)
 	cmd.Use, cmd.Short = "reject [RUN]", "Refuse the pending patch, or the tool"
-	cmd.Long = `Refuses what the run waits with. After a patch the run goes on with a fix whose
+	cmd.Long = `Refuses what the run waits with. After a patch the run continues with a fix whose
 prompt carries the reason, however many fixes there were: --max-fix does not count
-it. After a tool the agent is told the reason and goes on without it. With --final
+it. After a tool the agent gets the reason and continues without it. With --final
 the run ends as canceled.`
 	cmd.Example = "  starter reject slug#14 --reason 'keep the public API as it is'\n  starter reject slug#14 --final"
 	cmd.Flags().BoolVar(&d.Final, "final", false, "end the run")

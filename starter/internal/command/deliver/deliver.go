@@ -100,7 +100,7 @@ func readBatch(c *factory.Factory, file string) (p activities.Parcel, err error)
 func NewSettle(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "delivery",
-		Short:   "Settle what deliveries have left to a person",
+		Short:   "Close what deliveries have left to a person",
 		Example: "  starter deliveries 0198c5e2\n  starter delivery close 0198c5e2 --confirmed --note 'it is in the session'",
 		Args:    usage.Args(0, "close or sweep"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -131,8 +131,8 @@ person.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.batch, "batch", "", "`id` of the batch; default: the head of the queue")
 	flags.BoolVar(&f.confirmed, "confirmed", false, "you have seen the result in the session")
-	flags.BoolVar(&f.unconfirmed, "unconfirmed", false, "nobody knows, or it is not there")
-	flags.BoolVar(&f.cancelled, "cancelled", false, "nothing of it was sent, and nothing shall be")
+	flags.BoolVar(&f.unconfirmed, "unconfirmed", false, "unknown, or it is not there")
+	flags.BoolVar(&f.cancelled, "cancelled", false, "nothing was sent, and nothing will be")
 	flags.StringVar(&f.note, "note", "", "`text` for the audit")
 	byflag.Add(c, flags, &f.by, "`name` of who says it")
 	cmd.MarkFlagsMutuallyExclusive("confirmed", "unconfirmed", "cancelled")

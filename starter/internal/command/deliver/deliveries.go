@@ -26,7 +26,7 @@ func NewList(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deliveries [SESSION]",
 		Short: "List the deliveries into standing sessions and what became of each",
-		Long: `Lists the batches of one session or of all: what waits and why, what is under way,
+		Long: `Lists the batches of one session or of all: what waits and why, what is in progress,
 and what was closed. A batch that is manual_resolution_only waits for you: look into
 the session, then close it with starter delivery close. With --audit it prints the
 decisions about one session, the oldest first.`,
@@ -194,7 +194,7 @@ func deliveryState(c *factory.Factory, e delivery.Entry) string {
 	case e.Replay == delivery.Manual:
 		return s.Bad(string(e.Replay))
 	case len(e.Attempts) > 0 && e.Attempts[len(e.Attempts)-1].Active():
-		return s.Wait("under way")
+		return s.Wait("in progress")
 	}
 	return s.Wait("queued")
 }

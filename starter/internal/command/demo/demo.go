@@ -102,7 +102,7 @@ func (d *demo) run(ctx context.Context, dir string) error {
 	if err := d.prepareSample(ctx, dir); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	work.Step("tests the box")
+	work.Step("tests the sandbox")
 	box, unboxed := host.Config{Environ: d.Environ, RunsDir: d.RunsDir}.OpenBox(ctx)
 	if unboxed == nil && !box.Overlays() { // the check would compile the standard library into an empty cache
 		unboxed = errors.New("this machine has no overlay file systems for it")
@@ -179,7 +179,7 @@ func (d *demo) printIntroduction(unboxed error) {
 		"A small Go repository with a real bug is in "+console.NearPath(d.repo)+".",
 		"The agent's answers are recorded; everything else is real: Temporal, git, go test.")
 	if d.approveFor != "" {
-		d.printComment("Nobody is asked here: the demo approves its recorded patches by itself ("+d.approveFor+").",
+		d.printComment("This demo does not ask: it approves its recorded patches by itself ("+d.approveFor+").",
 			"No other run is decided without a person, unless its policy says so.")
 	}
 	if unboxed != nil {
@@ -210,7 +210,7 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	d.screen.Line("")
 	d.printRow("Web UI", d.webUILogin(ctx, in.RunID))
 	d.printRow("record", console.NearPath(filepath.Join(d.RunsDir, "workflows", string(in.RunID))))
-	d.printRow("at work", d.up.processes().String())
+	d.printRow("running", d.up.processes().String())
 	d.screen.Line("")
 	return in.RunID, nil
 }
@@ -251,7 +251,7 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	f.Decider = visitor{follow.NewPerson(d.Factory, d.screen, r.ID), d, r.ShownName()}
 	status, err := f.Follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(d.Err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.Hint("up"), d.Hint("watch %s", r.ShownName()))
+		fmt.Fprintf(d.Err, "\nThe demo's engine stops; its run is kept. To continue:\n  %s\n  %s\n", d.Hint("up"), d.Hint("watch %s", r.ShownName()))
 	}
 	if err == nil && status != run.Completed {
 		err = outcome.Print(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, status)

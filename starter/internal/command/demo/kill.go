@@ -86,7 +86,7 @@ func (d *demo) offerKill(ctx context.Context, p *dialog.Person) error {
 	}
 	d.printComment("Now the worst: kill -9 for the engine and the worker, in the middle of the tests.",
 		"Then the same command starts them again.")
-	line, err := p.Lines.Ask(ctx, "  "+d.screen.Wait("Kill them? ")+d.screen.Dim("[k]ill -9, Enter goes on without: "))
+	line, err := p.Lines.Ask(ctx, "  "+d.screen.Wait("Kill them? ")+d.screen.Dim("[k]ill -9, Enter continues without: "))
 	if errors.Is(err, follow.ErrUnanswered) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (d *demo) killAtWork(ctx context.Context, f *follow.Follower, e runs.Execut
 	if err := d.up.kill(ctx); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	d.printComment("Both are dead; `" + demoCheck + "` was at work. Now `starter up` again, on the same directory:")
+	d.printComment("Both are dead; `" + demoCheck + "` was running. Now `starter up` again, on the same directory:")
 	s.Line("")
 	if err := d.pauseReading(ctx); err != nil {
 		return err

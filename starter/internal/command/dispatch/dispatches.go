@@ -74,7 +74,7 @@ func outcomeIn(s terminal.Style, p dispatches.Past) string {
 	case p.Lost != "":
 		return s.Bad(string(dispatch.Unknown))
 	case res == nil:
-		return s.Wait("under way")
+		return s.Wait("in progress")
 	case res.Succeeded():
 		return s.Good(string(res.Outcome.Kind))
 	case res.Outcome == nil:

@@ -96,7 +96,7 @@ func New(c *factory.Factory) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&agents, "agents", false, "list the coding agents alone, with what each can do, or why it cannot be used")
 	cmd.Flags().BoolVar(&worker, "worker", false, "with --agents: look on the worker's machine, where agents run")
-	cmd.Flags().StringVar(&sandbox, "sandbox", "", "`required` or off: off for a host whose runs go without the box; default: required, unless your settings say off")
+	cmd.Flags().StringVar(&sandbox, "sandbox", "", "`required` or off: off for a host whose runs have no sandbox; default: required, unless your settings say off")
 	return cmd
 }
 
@@ -144,7 +144,7 @@ func findGit(ctx context.Context, c *factory.Factory) finding {
 	return f
 }
 
-// findBox tests the box as a worker of this user does. Without the box runs execute nothing, unless the
+// findBox tests the sandbox as a worker of this user does. Without the box runs execute nothing, unless the
 // user has decided for off.
 func findBox(ctx context.Context, c *factory.Factory, flag string) finding {
 	f := finding{Name: "box", Required: true}
@@ -243,7 +243,7 @@ func findDoor(ctx context.Context, c *factory.Factory, target temporalclient.Tar
 	case !engine.Open:
 		f.OK, f.Detail = true, "locked: other users of this machine and pages of other sites are refused"
 	default:
-		f.Detail = localhost.OpenWarning + "; run `starter up` anew, without --open"
+		f.Detail = localhost.OpenWarning + "; start `starter up` again, without --open"
 	}
 	return f
 }

@@ -219,7 +219,7 @@ func actOnBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b 
 	args := []string{string(action), string(r.ID)}
 	switch {
 	case action == board.Start:
-		goal, err := askLine(ctx, c, screen, screen.Wait("What shall the run reach? ")+screen.Dim("[a line, e your editor, Enter back] "))
+		goal, err := askLine(ctx, c, screen, screen.Wait("What should the run do? ")+screen.Dim("[a line, e your editor, Enter back] "))
 		if goal == "" || err != nil {
 			return ctx.Err()
 		}

@@ -56,7 +56,7 @@ func (r *Report) content(src workspace.Source) string {
 	line("sandbox = %s", quoted(string(run.SandboxRequired)))
 	line("tools = %s", quoted(string(run.AskTools)))
 	line("")
-	line("# Most fixes that are tried unasked.")
+	line("# Most fixes that are tried automatically.")
 	line("max-fix = %d", run.DefaultMaxFix)
 	line("")
 	line("# The branch of a run: {number}, {slug}, {run}, {short}. Its commits also: {summary}, {goal}, {name}, {iteration}.")

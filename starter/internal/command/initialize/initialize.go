@@ -71,7 +71,7 @@ func New(c *factory.Factory) *cobra.Command {
 		Use:   "init",
 		Short: "Write the settings for runs on a repository",
 		Long: `Finds the checks of a repository and the agents of this machine, runs the checks
-once on the last commit, in the box and in a checkout of their own, and writes
+once on the last commit, in the sandbox and in a checkout of their own, and writes
 ` + settings.RepositoryFile + `. Runs read it from the last commit: commit it.`,
 		Example: "  starter init\n  starter init --dry-run\n  starter init --check 'make test' --provider claude --force",
 		Args:    usage.Args(0, "no arguments, only flags"),

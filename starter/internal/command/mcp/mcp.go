@@ -25,7 +25,7 @@ func New(c *factory.Factory) *cobra.Command {
 agent that starts it: entwurf_v2, entwurf_peers, entwurf_self and
 entwurf_inbox_read for the sessions of this host, ratchet_dispatches for what came
 of dispatches, ratchet_runs and ratchet_run for the runs, and ratchet_run_wait to
-wait until one needs you. With --allow-starts it also starts runs: in the box, with
+wait until one needs you. With --allow-starts it also starts runs: in the sandbox, with
 your approval of each patch and tool, and by agents and models, not by programs that
 the agent names. Its runs take from your settings only the providers and what the
 file of a repository could say: their checks have none of your variables and no
@@ -54,6 +54,6 @@ its absolute path. The engine is reached when a tool needs it.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&decide, "allow-decisions", false, "let the agent approve, reject and answer what runs wait for")
-	cmd.Flags().BoolVar(&start, "allow-starts", false, "let the agent start runs, in the box, whose patches and tools a person approves")
+	cmd.Flags().BoolVar(&start, "allow-starts", false, "let the agent start runs, in the sandbox, whose patches and tools a person approves")
 	return cmd
 }

@@ -21,7 +21,7 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started runtools.Sta
 		return started, err
 	}
 	if !filepath.IsAbs(s.Repository) {
-		return started, fmt.Errorf("repository %.200q is no absolute path", s.Repository)
+		return started, fmt.Errorf("repository %.200q is not an absolute path", s.Repository)
 	}
 	args := []string{"run", "--detach", "--json", "--goal=" + s.Goal, "--repo=" + s.Repository}
 	if s.Provider != "" {

@@ -67,7 +67,7 @@ who approved, what checked, and the run.
 
 Your own git makes the commits, in a temporary work tree, with your identity,
 signature and hooks for messages. Where the branch has moved on, the run's checks
-run on the result, in the box, before anything is moved. They run on this machine,
+run on the result, in the sandbox, before anything is moved. They run on this machine,
 with your variables: give it the --toolchain of the worker's. Then git merge
 --ff-only moves the branch. A conflict, a check that fails, a branch that moved, or
 changes of yours that are in the way leave everything as it was.`,
@@ -140,7 +140,7 @@ func mergeRun(ctx context.Context, c *factory.Factory, r runref.Found, f mergeFl
 // warnOfMerge says what the user may not expect of the commits.
 func warnOfMerge(c *factory.Factory, plan *merge.Plan) {
 	if plan.Unnamed {
-		fmt.Fprintf(c.Err, "starter: your git knows no identity of yours, so the committer is %s: set user.name and user.email\n", git.Name)
+		fmt.Fprintf(c.Err, "starter: git has no name and address for you, so the committer is %s: set user.name and user.email\n", git.Name)
 	}
 	if plan.HooksOff != "" {
 		fmt.Fprintf(c.Err, "starter: the merge changes %s, where your hooks are, so none of them runs after it: look at them before your next git command\n", display.Line(plan.HooksOff))

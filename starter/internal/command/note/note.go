@@ -18,7 +18,7 @@ func New(c *factory.Factory) *cobra.Command {
 	var n run.Note
 	cmd := &cobra.Command{
 		Use:               "note RUN TEXT",
-		Short:             "Leave guidance for the run's next prompt, or for the agent at work",
+		Short:             "Leave guidance for the run's next prompt, or for the agent while it works",
 		Example:           "  starter note slug#14 'the money package has a rounding helper, use it'",
 		Args:              usage.Args(2, "a RUN and the note as one argument"),
 		ValidArgsFunction: runref.Complete(c),
@@ -27,7 +27,7 @@ func New(c *factory.Factory) *cobra.Command {
 			if err := f.Note(ctx, f.ID, n); err != nil {
 				return err
 			}
-			return waits.PrintAccepted(c, f, "", "noted: the next prompt carries it, and an agent that takes notes into its turn is told now")
+			return waits.PrintAccepted(c, f, "", "noted: the next prompt carries it, and an agent that takes notes during its turn gets it now")
 		}),
 	}
 	byflag.Add(c, cmd.Flags(), &n.By, "`name` of who says it")

@@ -25,9 +25,9 @@ func New(c *factory.Factory) *cobra.Command {
 		Long: `Opens $VISUAL or $EDITOR on a checkout of the last commit of the run's branch, in
 a directory of its own; it prints the path where there is no editor. The checkout
 is a repository of its own: what you change there is yours, and no part of the
-run. It is made anew at each call, and ` + "`starter clean`" + ` removes it, unless you have
+run. It is made again at each call, and ` + "`starter clean`" + ` removes it, unless you have
 changed something in it. Each file that is not in the commit counts, build output
-and others that git ignores, too: remove them to have it made anew.`,
+and others that git ignores, too: remove them, and it is made again.`,
 		Example:           "  starter open slug#14\n  cd \"$(starter open 14 --print)\"",
 		Args:              usage.Args(1, usage.WantsRun),
 		ValidArgsFunction: runref.Complete(c),

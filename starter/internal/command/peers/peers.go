@@ -24,8 +24,7 @@ func New(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "peers",
 		Short: "List the agent sessions of this host that can be addressed",
-		Long: `Lists the agent sessions of this host that a message reaches now, whichever program
-made them: your own Claude Code sessions once starter register has been used, the
+		Long: `Lists the agent sessions of this host that a message reaches now, of all programs: your own Claude Code sessions once starter register has been used, the
 agents of runs while they work, and pi with its control socket. With --all also
 those that do not run. The id in front is what starter dispatch wants.`,
 		Example: "  starter peers\n  starter peers --json | jq -r '.peers[] | select(.liveness == \"alive\").gardenId'",

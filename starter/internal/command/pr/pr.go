@@ -58,7 +58,7 @@ func openPullRequest(ctx context.Context, c *factory.Factory, r runref.Found, in
 		fmt.Fprintf(c.Err, "starter: %s; trying again\n", display.Line(reason))
 	})
 	if ctx.Err() != nil {
-		fmt.Fprintf(c.Err, "starter: the worker goes on; `%s` shows the result\n", c.Hint("pr %s", r.ShownName()))
+		fmt.Fprintf(c.Err, "starter: the worker continues; `%s` shows the result\n", c.Hint("pr %s", r.ShownName()))
 	}
 	if err != nil {
 		return fmt.Errorf("no pull request for %s: %w", r.ShownName(), err)

@@ -32,8 +32,8 @@ func New(c *factory.Factory) *cobra.Command {
 		Use:   "register claude",
 		Short: "Make your own Claude Code sessions reachable for messages",
 		Long: `Adds hooks to your settings of Claude Code. Each session that you start from then on
-is listed by starter peers, and a message to it (starter dispatch) wakes it: it is
-told how many messages there are and reads them itself. Nothing is written before
+is listed by starter peers, and a message to it (starter dispatch) wakes it: it
+learns how many messages there are and reads them itself. Nothing is written before
 you have agreed, in the terminal or by --yes; --remove takes the hooks out again.
 The agents of runs are not concerned.`,
 		Example:   "  starter register claude\n  starter register claude --remove",
@@ -116,7 +116,7 @@ func unregisterClaude(c *factory.Factory, settings register.Settings, yes bool) 
 // askToAgree asks the person at the terminal. Anything but yes is an error, after which nothing is done.
 func askToAgree(c *factory.Factory, question string) error {
 	if !c.Interactive {
-		return usage.Errorf("nothing was changed: nobody can be asked here, so agree by --yes")
+		return usage.Errorf("nothing was changed: this is not a terminal, so agree with --yes")
 	}
 	c.Printf("%s [y/N] ", question)
 	line, _ := bufio.NewReader(c.In).ReadString('\n')

@@ -28,10 +28,10 @@ func New(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Rebuild a run from its directory when the engine's state is gone",
-		Long: `Rebuilds a run from the events in its directory and goes on with it under the
+		Long: `Rebuilds a run from the events in its directory and continues it under the
 same id. Answers that were stored are not paid again, patches that are on the
 branch are not applied again. A run that the engine still knows as open is
-refused: it goes on by itself. RUN is a name, a number, an id or the beginning of
+refused: it continues by itself. RUN is a name, a number, an id or the beginning of
 one, or the run's directory: then the runs directory is the one that it lies in.`,
 		Example: "  starter resume slug#14\n  starter resume /srv/ratchet/workflows/0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77",
 		Args:    usage.Args(1, "one RUN: a name, its number, its id, or the run's directory"),
@@ -154,7 +154,7 @@ func Rebuild(ctx context.Context, c *factory.Factory, path string, chosen bool) 
 	}
 	id := s.Input.RunID
 	if own, err := c.OpenRecord(id); err != nil || !placed || !samePath(own.Path(), dir.Path()) {
-		return nil, fmt.Errorf("%s is not the place of run %s in %s, where a worker would go on with its record: move it to workflows/%s there, or name its runs directory with --runs-dir",
+		return nil, fmt.Errorf("%s is not the place of run %s in %s, where a worker would continue its record: move it to workflows/%s there, or name its runs directory with --runs-dir",
 			dir.Path(), id, c.RunsDir, id)
 	}
 	return s, nil
@@ -190,7 +190,7 @@ func Run(ctx context.Context, c *factory.Factory, s *run.Snapshot, detach bool) 
 		err = client.Resume(ctx, s)
 	}
 	if _, open := errors.AsType[*runs.ExistsError](err); open {
-		return fmt.Errorf("the engine still knows run %s as open, it goes on by itself: follow it with `%s`", s.Input.Name.Shown(id), c.Hint("watch %s", s.Input.Name.Shown(id)))
+		return fmt.Errorf("the engine still knows run %s as open, it continues by itself: follow it with `%s`", s.Input.Name.Shown(id), c.Hint("watch %s", s.Input.Name.Shown(id)))
 	}
 	if err != nil {
 		return err

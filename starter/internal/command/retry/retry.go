@@ -41,7 +41,7 @@ func New(c *factory.Factory) *cobra.Command {
 	var f retryFlags
 	cmd := &cobra.Command{
 		Use:   "retry RUN",
-		Short: "Start a run that goes on from another's last commit",
+		Short: "Start a run from another's last commit",
 		Long: `Starts a new run with the goal and the settings of one that is over. It begins at
 that run's last commit, and its prompts carry what was said in it: rejections,
 answers, notes, and what the last evaluation found. Flags change the provider and
@@ -60,13 +60,13 @@ to be done again there, and a merge brings the commits of the new run alone.`,
 	flags := cmd.Flags()
 	f.given = flags.Changed
 	flags.StringVar(&f.note, "note", "", "`text` that the prompts carry, too")
-	flags.IntVar(&f.maxFix, "max-fix", 0, "most fixes that are tried unasked; default: as before")
+	flags.IntVar(&f.maxFix, "max-fix", 0, "most fixes that are tried automatically; default: as before")
 	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget of the new run; default: as before")
 	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget of the new run in dollars; default: as before")
 	flags.DurationVar(&f.limits.Provider, "timeout", 0, "limit of each provider call; default: as before")
 	flags.DurationVar(&f.limits.Check, "check-timeout", 0, "limit of each check; default: as before")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
-	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, instead of those of the run before")
+	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider for plan, patch and fixes, instead of those of the run before")
 	flags.BoolVar(&f.fromBase, "from-base", false, "begin where the run before began, without its commits")
 	flags.StringVar(&f.onto, "onto", "", "`branch` or commit to begin at, with the patch of the run before as context")
 	cmd.MarkFlagsMutuallyExclusive("onto", "from-base")
@@ -106,7 +106,7 @@ func retryInput(ctx context.Context, c *factory.Factory, r runref.Found, f retry
 		if err := runref.EndedOutside(ctx, c, r); err != nil {
 			return in, err
 		}
-		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.ShownName(), status, c.Hint("cancel %s", r.ShownName()))
+		return in, fmt.Errorf("run %s is %s: it continues by itself; to start another in its place, `%s` first", r.ShownName(), status, c.Hint("cancel %s", r.ShownName()))
 	}
 	if f.onto != "" {
 		if in, err = goOnOnto(ctx, c, r, s, f); err != nil {

@@ -174,7 +174,7 @@ func listSchedules(ctx context.Context, t client.Client) (list []Shown, err erro
 }
 
 func schedulePause(c *factory.Factory) *cobra.Command {
-	return onSchedule(c, "pause", "Fire no more until resume; runs that are open go on", func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error {
+	return onSchedule(c, "pause", "Fire no more until resume; open runs continue", func(ctx context.Context, t client.Client, h client.ScheduleHandle, name string) error {
 		if err := h.Pause(ctx, client.SchedulePauseOptions{Note: "paused by " + c.UserName()}); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSe
 		return err
 	}
 	if !scheduleName.MatchString(name) {
-		return usage.Errorf("%q is no name of a schedule: want letters, digits, - and _, at most 40", display.Line(name))
+		return usage.Errorf("%q is not a name for a schedule: want letters, digits, - and _, at most 40", display.Line(name))
 	}
 	overlap, ok := overlaps[f.overlap]
 	if !ok {

@@ -21,13 +21,13 @@ import (
 )
 
 func sessionInterruptCommand(c *factory.Factory) *cobra.Command {
-	return sessionMessageCommand(c, "interrupt", sessionflow.InterruptUpdate, "interrupted", "End the turn under way",
-		"Ends the turn under way. The agent stays, and messages that wait get their turns.")
+	return sessionMessageCommand(c, "interrupt", sessionflow.InterruptUpdate, "interrupted", "End the current turn",
+		"Ends the current turn. The agent stays, and messages that wait get their turns.")
 }
 
 func sessionStopCommand(c *factory.Factory) *cobra.Command {
 	return sessionMessageCommand(c, "stop", sessionflow.StopUpdate, "stopped", "End the agent's process",
-		"Ends the agent's process and the turn under way, and withdraws the messages that\nwait. The next message resumes the agent.")
+		"Ends the agent's process and the current turn, and withdraws the messages that\nwait. The next message resumes the agent.")
 }
 
 func sessionRetireCommand(c *factory.Factory) *cobra.Command {
@@ -57,7 +57,7 @@ func sessionDiffCommand(c *factory.Factory) *cobra.Command {
 		Use:   "diff SESSION",
 		Short: "Print what the session has changed in its checkout",
 		Long: `Prints the diff of the session's checkout against the commit that it was made
-from. Nothing of it is in your repository: ` + "`git apply`" + ` takes it in.`,
+from. Your repository has none of it: ` + "`git apply`" + ` takes it in.`,
 		Example: "  starter session diff 0198c5e2 | git apply --index",
 		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {

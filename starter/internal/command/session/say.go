@@ -31,12 +31,12 @@ func sessionSayCommand(c *factory.Factory) *cobra.Command {
 		Use:   "say SESSION TEXT",
 		Short: "Say something to the agent and wait for its answer",
 		Long: `Says something to the session's agent and prints its answer. A message that finds
-the agent at work waits for its turn. TEXT - is standard input. An interrupt ends
+the agent busy waits for its turn. TEXT - is standard input. An interrupt ends
 the waiting, never the turn. Exit code 3: the agent waits for a decision; 4: for
 an answer about a budget.`,
 		Example: `  starter session say 0198c5e2 'Write a test for it'
   git log -5 | starter session say 0198c5e2 - --model opus
-  starter session say 0198c5e2 'Go on' --message-id nightly-7 --detach`,
+  starter session say 0198c5e2 'Continue' --message-id nightly-7 --detach`,
 		Args:              usage.Args(2, "a SESSION and the message as one argument"),
 		ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, args []string) error {
@@ -208,7 +208,7 @@ func sessionDecideCommand(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decide SESSION approve|reject|ANSWER",
 		Short: "Let the agent use a tool, refuse it, or answer about a budget",
-		Long: `Settles what the session waits for. Without --approval a decision is about what is
+		Long: `Decides what the session waits for. Without --approval a decision is about what is
 pending now; with it the decision fits that call alone. Any other word answers the
 question about a used-up budget: the new total, or stop.`,
 		Example:           "  starter session decide 0198c5e2 approve --session\n  starter session decide 0198c5e2 reject --reason 'not that file'\n  starter session decide 0198c5e2 200000",
@@ -240,7 +240,7 @@ question about a used-up budget: the new total, or stop.`,
 	flags.StringVar(&d.ApprovalID, "approval", "", "`id` of the approval; default: the first pending one")
 	flags.BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well")
 	flags.BoolVar(&d.Final, "final", false, "of a rejection: end the turn")
-	flags.StringVar(&d.Reason, "reason", "", "`text` that the agent is told")
+	flags.StringVar(&d.Reason, "reason", "", "`text` that the agent gets")
 	byflag.Add(c, flags, &d.By, "`name` of who decides")
 	return cmd
 }

@@ -41,7 +41,7 @@ func New(c *factory.Factory) *cobra.Command {
 		Long: `A session is one conversation with an agent. It outlives the agent's process, the
 worker and the engine: the agent is resumed, and nothing is said to it twice. It
 works in a checkout of its own; nothing reaches your repository by itself. It
-sleeps while nobody speaks to it.
+sleeps while it has no messages.
 
 SESSION is a session id, a workflow id, or the beginning of one.`,
 		Example: `  id=$(starter session start --provider claude --say 'Where is money rounded?')
@@ -87,7 +87,7 @@ repository, and stays its own: see ` + "`starter session diff`" + `. The agent s
 first message.`,
 		Example: `  starter session start --provider claude
   starter session start --provider codex:gpt-5 --repo ~/src/shop --say 'Explain how totals are computed'
-  starter session start --provider claude --mcp ratchet --say 'Have the flaky tests mended by a run'
+  starter session start --provider claude --mcp ratchet --say 'Have a run fix the flaky tests'
   starter session start --provider claude --mode plan --mcp docs='npx -y docs-server' --system 'Answer in French'`,
 		Args: usage.Args(0, "no arguments, only flags"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error { return startSession(ctx, c, f) }),
@@ -101,7 +101,7 @@ first message.`,
 	flags.StringVar(&f.say, "say", "", "first `message`; the command does not wait for its answer")
 	flags.StringVar(&f.tools, "tools", string(run.AskTools), "who lets the agent use tools beyond changing files: `ask` a person, allow, deny")
 	flags.BoolVar(&f.in.Network, "network", false, "let the agent's tools reach the network, where its sandbox can tell")
-	flags.StringVar(&f.sandbox, "sandbox", "", "`required` or off: hold the agent in the box, or let it do what the worker's user can; off must be said by the worker, too; default: required, unless your settings say off")
+	flags.StringVar(&f.sandbox, "sandbox", "", "`required` or off: run the agent in the sandbox, or let it do what the worker's user can; off must be said by the worker, too; default: required, unless your settings say off")
 	flags.Int64Var(&f.in.MaxTokens, "max-tokens", 0, "token budget, after which the session asks; 0 is none")
 	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget in dollars, where prices are known, after which the session asks; 0 is none")
 	flags.StringVar(&f.deliver, "deliveries", "strict-safe", "what may be delivered by itself: `strict-safe`, for a session that can neither write nor ask nor reach the network, or trusted-all: see starter deliveries")
@@ -109,7 +109,7 @@ first message.`,
 	flags.StringArrayVar(&f.env, "env", nil, "`variable` for the agent: NAME of one of the worker, or NAME=value, which is recorded; repeat it for more")
 	f.options.Register(flags)
 	f.options.Grants = true
-	flags.Lookup("mcp").Usage = "`name=command` of an MCP server that the agent starts, in its box, or " + sessionruns.ServerName + ": the tools by which it starts runs here, whose patches you approve; repeat it for more"
+	flags.Lookup("mcp").Usage = "`name=command` of an MCP server that the agent starts, in its sandbox, or " + sessionruns.ServerName + ": the tools by which it starts runs here, whose patches you approve; repeat it for more"
 	return cmd
 }
 

@@ -21,7 +21,7 @@ func sessionSetCommand(c *factory.Factory) *cobra.Command {
 		Use:   "set SESSION",
 		Short: "Change the session's model or mode",
 		Long: `Changes the model, the mode or both for all messages to come. What is not given
-stays; an empty text leaves the choice to the agent. A turn under way ends as it
+stays; an empty text leaves the choice to the agent. The current turn ends as it
 began. An agent without a turn is ended: the next message resumes it with the
 choice.`,
 		Example: "  starter session set 0198c5e2 --model opus\n  starter session set 0198c5e2 --mode plan\n  starter session set 0198c5e2 --model ''",
@@ -62,7 +62,7 @@ func printChosen(c *factory.Factory, id session.ID, chosen sessionflow.Chosen) e
 	}
 	when := ""
 	if chosen.Later {
-		when = ", once the turn under way has ended"
+		when = ", once the current turn has ended"
 	}
 	c.Printf("session %s: %s%s\n", id, choiceText(chosen.Choice), when)
 	return nil

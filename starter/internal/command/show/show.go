@@ -22,7 +22,7 @@ func New(c *factory.Factory) *cobra.Command {
 		Short: "Print a run that is over as a page of Markdown, for a pull request",
 		Long: `Prints the goal, the commits with who approved them, the checks, the decisions and
 the cost of a run that is over, as Markdown. What people and models wrote stands in
-code: it mentions nobody and closes no issue.`,
+code: it mentions no account and closes no issue.`,
 		Example:           "  starter show slug#14\n  gh pr create --title 'Trim titles' --body \"$(starter show 14)\"",
 		Args:              usage.Args(1, usage.WantsRun),
 		ValidArgsFunction: runref.Complete(c),

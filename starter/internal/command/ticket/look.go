@@ -120,7 +120,7 @@ func ticketShow(c *factory.Factory) *cobra.Command {
 func ticketAnswer(c *factory.Factory) *cobra.Command {
 	cmd := onTicket(c, "answer TICKET TEXT", "Answer the question of a ticket", 2, 2, func(ctx context.Context, client *runs.Client, name string, more []string) error {
 		if strings.TrimSpace(more[0]) == "" {
-			return usage.Errorf("the answer is empty: say continue, or what the next run shall know")
+			return usage.Errorf("the answer is empty: say continue, or what the next run should know")
 		}
 		if err := client.AnswerTicket(ctx, name, more[0]); err != nil {
 			return err

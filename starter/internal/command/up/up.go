@@ -50,7 +50,7 @@ func New(c *factory.Factory) *cobra.Command {
 		Long: `Runs Temporal's server with its state in one file, its Web UI, and a worker, all
 on this machine, until interrupted, or with --background until ` + "`starter stop`" + `.
  Interrupt it, kill it, start it again: every
-run goes on where it was. Other commands find it by engine.json in the runs
+run continues where it was. Other commands find it by engine.json in the runs
 directory, from every working directory; only you can read it. They use no other
 engine unless the Temporal configuration (TEMPORAL_ADDRESS) names one. Where the
 engine is up already, the command says so and ends.
@@ -88,7 +88,7 @@ The engine is built once.`,
 	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the HTTP API; 0 takes a free one, and so does the default where it is taken")
 	flags.BoolVar(&f.forDemo, localhost.ForDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
 	_ = flags.MarkHidden(localhost.ForDemoFlag)
-	flags.BoolVar(&f.background, background.Flag, false, "return when all is ready; engine and worker go on until starter stop")
+	flags.BoolVar(&f.background, background.Flag, false, "return when all is ready; engine and worker run until starter stop")
 	flags.BoolVar(&f.unit, "unit", false, "print a user unit for systemd with these flags, and start nothing")
 	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
 	ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
@@ -158,7 +158,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 	}
 	err = h.Await(ctx)
 	if ctx.Err() != nil {
-		fmt.Fprintln(c.Err, "stopping; runs go on at the next start, turns that dispatches own are cut off")
+		fmt.Fprintln(c.Err, "Stopping. Runs continue at the next `starter up`.")
 	}
 	return err
 }
