@@ -154,7 +154,7 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	s.awaits("2 runs need you", 1)
 	s.awaits("+1 -1", 2) // what they wait for is there
 	s.types("x")
-	s.awaits("no such key", 1)
+	s.awaits("unknown key;", 1)
 	s.types("s")
 	s.awaits("What shall the run reach?", 1)
 	s.answers("")
@@ -249,7 +249,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	again.does("a", "Which files do you accept?")
 	again.does("2", "Why do the other files go back?")
 	again.does("-", "the files you picked")
-	again.awaitsAfter("approve to apply them", gatePrompt)
+	again.awaitsAfter("the files you picked", gatePrompt)
 	again.does("y", "Completed")
 	again.leaves(0)
 

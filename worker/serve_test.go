@@ -75,7 +75,7 @@ func TestWordThatIsNoFlagIsRefused(t *testing.T) {
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	err := cmd.Run()
-	if cmd.ProcessState.ExitCode() != 2 || strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "and B") || strings.Contains(out.String(), "\x1b") {
+	if cmd.ProcessState.ExitCode() != 2 || strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "argument B") || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%v: %q", err, out.String())
 	}
 }
