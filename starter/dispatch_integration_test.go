@@ -110,7 +110,7 @@ func testInterrupted(h agentHost) {
 			h.Errorf("%q is not once in %s", want, said.String())
 		}
 	}
-	if r := h.runs("", "dispatches", string(awake), "--max", "1"); r.code != 0 || !strings.Contains(r.out, "under way") {
+	if r := h.runs("", "dispatches", string(awake), "--max", "1"); r.code != 0 || !strings.Contains(r.out, "in progress") {
 		h.Errorf("meanwhile: %+v", r)
 	}
 	if m := <-q.got; m.Text != "late" {

@@ -94,7 +94,7 @@ func TestCommandsOfASession(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	b.says("taken", "session", "say", b.id, "wait a minute", "--detach")
-	b.says("once the turn under way has ended", "session", "set", b.id, "--mode", "", "--model", "")
+	b.says("once the current turn has ended", "session", "set", b.id, "--mode", "", "--model", "")
 	b.says("this turn by the agent's own model, mode plan", "session", "show", b.id)
 	b.says("interrupted", "session", "interrupt", b.id)
 	b.says("stopped", "session", "stop", b.id)

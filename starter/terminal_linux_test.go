@@ -156,7 +156,7 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	s.types("x")
 	s.awaits("unknown key;", 1)
 	s.types("s")
-	s.awaits("What shall the run reach?", 1)
+	s.awaits("What should the run do?", 1)
 	s.answers("")
 	s.awaits(screenTaken, 2)
 	s.types("y")
@@ -239,7 +239,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	wide.types("\x03")
 	wide.leaves(exit.Interrupted)
 	checkWidth(t, wide.shown.String(), 200)
-	if !strings.Contains(wide.shown.String(), "The run goes on.") {
+	if !strings.Contains(wide.shown.String(), "The run continues.") {
 		t.Error("an interrupt does not say what becomes of the run")
 	}
 
