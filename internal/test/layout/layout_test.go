@@ -21,8 +21,8 @@ var layers = [][]string{{"starter", "worker"}, {"host"}, {"workflows"}, {"activi
 var floors = [][]string{
 	{"provider"},
 	{"intake", "merge", "scratch", "workspace"},
-	{"agent", "citizen", "patch", "pullrequest", "session", "ticket"},
-	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "temporalclient", "toolchain"},
+	{"agent", "citizen", "patch", "pullrequest", "session", "temporalclient", "ticket"},
+	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "toolchain"},
 	{"egress", "engine"},
 	{"box", "hunks", "notify", "toolserver"},
 	{"dispatch", "failure", "file", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
