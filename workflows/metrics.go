@@ -34,13 +34,16 @@ func (r *runner) countEvent(ctx workflow.Context, was *run.Snapshot, e run.Event
 	waited := func(kind string) {
 		m.WithTags(labels{"kind": kind}).Timer(personWait).Record(e.TS.Sub(was.State.UpdatedAt))
 	}
+	decided := func(outcome string) {
+		if was.Approval.Permission != nil {
+			waited("tool")
+			return
+		}
+		waited("patch")
+		count(patches, labels{"outcome": outcome})
+	}
 	call := func(outcome string) {
 		count(providerCall, r.callLabels(was.Phase(), "outcome", outcome))
-	}
-	ended := func(s run.Status) {
-		l := labels{"status": string(s)}
-		count(runsEnded, l)
-		m.WithTags(l).Timer(runDuration).Record(e.TS.Sub(r.s.State.CreatedAt))
 	}
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
@@ -57,15 +60,9 @@ func (r *runner) countEvent(ctx workflow.Context, was *run.Snapshot, e run.Event
 		call("patch")
 		count(patches, labels{"outcome": "proposed"})
 	case run.ApprovalGranted:
-		waited(waitKind(was))
-		if was.Approval != nil && was.Approval.Permission == nil {
-			count(patches, labels{"outcome": "approved"})
-		}
+		decided("approved")
 	case run.ApprovalRejected:
-		waited(waitKind(was))
-		if was.Approval != nil && was.Approval.Permission == nil {
-			count(patches, labels{"outcome": "rejected"})
-		}
+		decided("rejected")
 	case run.PatchApplied:
 		count(patches, labels{"outcome": "applied"})
 	case run.PatchApplyFailed:
@@ -79,16 +76,11 @@ func (r *runner) countEvent(ctx workflow.Context, was *run.Snapshot, e run.Event
 	case run.QuestionAnswered:
 		waited("question")
 	case run.RunCompleted, run.RunFailed, run.RunCanceled:
-		ended(r.s.State.Status)
+		l := labels{"status": string(r.s.State.Status)}
+		count(runsEnded, l)
+		m.WithTags(l).Timer(runDuration).Record(e.TS.Sub(r.s.State.CreatedAt))
 	}
 	r.countUsage(m, was.Phase(), r.s.Usage.Sub(was.Usage))
-}
-
-func waitKind(was *run.Snapshot) string {
-	if was.Approval != nil && was.Approval.Permission != nil {
-		return "tool"
-	}
-	return "patch"
 }
 
 // countUsage counts what an event added to the usage of the run. A provider that tells only the total has the direction
