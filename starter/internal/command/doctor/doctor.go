@@ -65,10 +65,11 @@ func New(c *factory.Factory) *cobra.Command {
 	var sandbox string
 	var agents, worker bool
 	cmd := &cobra.Command{
-		Use:     "doctor",
-		Short:   "Check what runs need, and say what is missing",
-		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'\n  starter doctor --agents --worker --json | jq '.[] | select(.installed).kind'",
-		Args:    usage.Args(0, "no arguments"),
+		Use:        "doctor",
+		SuggestFor: []string{"agents"},
+		Short:      "Check what runs need, and say what is missing",
+		Example:    "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'\n  starter doctor --agents --worker --json | jq '.[] | select(.installed).kind'",
+		Args:       usage.Args(0, "no arguments"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
 			if agents {
 				return listAgents(ctx, c, worker)
