@@ -91,8 +91,10 @@ func (s *stage) got(batch string) int {
 // waitsBecause waits until the head of the queue is held up for the reason.
 func (s *stage) waitsBecause(why string) {
 	s.t.Helper()
-	eventually.Within(s.t, "the head waits: "+why, 2*time.Minute, func() bool { return strings.Contains(s.deliveries().Waiting, why) })
+	eventually.Within(s.t, "the head waits: "+why, 2*time.Minute, func() bool { return s.waits(why) })
 }
+
+func (s *stage) waits(why string) bool { return strings.Contains(s.deliveries().Waiting, why) }
 
 // waitsForPerson waits until the head of the queue is manual.
 func (s *stage) waitsForPerson() {
@@ -223,13 +225,13 @@ var deliveryPaths = []path{
 		s.answer("m2", session.Completed, "two")
 		s.delivers("b-1")
 	}},
-	{"delivery-wakes-are-paced", func(c *activities.Config) { c.Most = 1 }, func(_ *testing.T, s *stage) {
+	{"delivery-wakes-are-paced", func(c *activities.Config) { c.Most = 1 }, func(t *testing.T, s *stage) {
 		other := s.another()
 		for _, one := range []*stage{other, s} { // a batch for a writer is denied
 			one.begin(session.Input{})
 			one.enqueue(parcel("b-1", "[[say:thanks]]"))
 		}
-		s.waitsBecause("took no result")
+		eventually.Within(t, "one of the two pauses", 2*time.Minute, func() bool { return other.waits("took no result") || s.waits("took no result") })
 		for _, one := range []*stage{other, s} {
 			one.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Cancelled, By: "ann"})
 		}
