@@ -65,7 +65,7 @@ func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) 
 	out, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
 	if err != nil {
 		if code := codeOf(err); code >= http.StatusInternalServerError {
-			showLoss(w, r, code, err.Error()+". It is not known whether the run took what you sent: look at it again.", wordsIn(r.PostForm))
+			showLoss(w, r, code, err.Error()+". The run may have received what you sent: check it before you send it again.", wordsIn(r.PostForm))
 			return
 		}
 		wrong := problem{why: "Nothing was changed: " + err.Error() + "."}
@@ -114,7 +114,7 @@ const (
 	verbRetry   = "retry"
 )
 
-const errVerb = faultError("the form has no decision")
+const errVerb = faultError("the form carries no decision: use one of its buttons")
 
 // decideApproval settles the approval that the form names: the one that was shown.
 func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url.Values) (outcome, error) {
@@ -192,11 +192,11 @@ func remarksIn(form url.Values) (list []hunks.Remark, err error) {
 		}
 		parts := strings.SplitN(rest, ":", 3)
 		if len(parts) != 3 || parts[0] != "old" && parts[0] != "new" {
-			return nil, faultError(fmt.Sprintf("%q is not a place in a patch", name))
+			return nil, faultError(fmt.Sprintf("invalid line of a patch: %q", name))
 		}
 		line, err := strconv.Atoi(parts[1])
 		if err != nil || line < 0 {
-			return nil, faultError(fmt.Sprintf("%q is not a place in a patch", name))
+			return nil, faultError(fmt.Sprintf("invalid line of a patch: %q", name))
 		}
 		for _, text := range values {
 			if text = strings.TrimSpace(text); text != "" {

@@ -128,13 +128,13 @@ func (d *door) refusalOf(r *http.Request) (why string, code int) {
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	switch {
 	case !slices.Contains(d.hosts, strings.ToLower(r.Host)):
-		return "Ratchet's review page answers at " + d.origins[0] + ", not at the name of this request.", http.StatusMisdirectedRequest
+		return "Ratchet's review page is at " + d.origins[0] + ". It does not answer to the name of this request.", http.StatusMisdirectedRequest
 	case changes && r.Method != http.MethodPost && !isWebUI(r):
-		return "The review page knows GET and POST.", http.StatusMethodNotAllowed
+		return "The review page accepts only GET and POST.", http.StatusMethodNotAllowed
 	case origin != "" && !own, changes && !own, changes && site != "" && site != "same-origin":
-		return "The review page takes no request from a page of another origin. Nothing was changed.", http.StatusForbidden
+		return "The review page refuses requests from pages of another origin. Nothing was changed.", http.StatusForbidden
 	case (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate":
-		return "The review page is part of no other page.", http.StatusForbidden
+		return "The review page cannot be embedded in another page.", http.StatusForbidden
 	}
 	return "", 0
 }
@@ -235,7 +235,7 @@ func (d *door) shorten(fragment string) (string, error) {
 		}
 	}
 	if len(d.links) >= maxLinks {
-		return "", errors.New("too many links were made")
+		return "", errors.New("too many links")
 	}
 	short := rand.Text()[:shortCode]
 	d.links[short] = shortLink{code, "/" + strings.TrimLeft(path, `/\`), end} // of this origin

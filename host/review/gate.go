@@ -253,7 +253,7 @@ func (p *page) findShown(r request, id run.ID) ([]byte, error) {
 	}
 	a, _ := chooseAttempt(*pending.Approval, want)
 	if want != "" && a.ApprovalID != want {
-		return nil, missingError("That patch is no longer waiting: another one is.")
+		return nil, missingError("Another patch is waiting now.")
 	}
 	patch, err := p.record.Load(id, a.Patch)
 	if err != nil {

@@ -65,10 +65,10 @@ func (k Key) loginCode(name string, end time.Time) string {
 
 // The errors of login codes. Each is shown to a person.
 var (
-	errCode    = errors.New("this link does not open this page: `starter page` prints another")
-	errUsed    = errors.New("this link was used: `starter page` prints another")
-	errLost    = errors.New("the connection was closed before it was known whose it is: open the link again")
-	errExpired = errors.New("this link is too old: `starter page` prints another")
+	errCode    = errors.New("this link is invalid: `starter page` prints a new one")
+	errUsed    = errors.New("this link was already used: `starter page` prints a new one")
+	errLost    = errors.New("the connection closed before its user was known: open the link again")
+	errExpired = errors.New("this link has expired: `starter page` prints a new one")
 )
 
 // readLogin returns the nonce and the name of a login code that this key has made and that is still valid.

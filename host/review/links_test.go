@@ -37,7 +37,7 @@ func TestAShortLinkLogsInOnce(t *testing.T) {
 	if r := v.get("/l/" + code); r.code != http.StatusSeeOther || r.header.Get("Location") != "/runs/r1" {
 		t.Errorf("a second tap in the same browser: %d to %s", r.code, r.header.Get("Location"))
 	}
-	if r := s.visitor().redeem("#" + code); r.code != http.StatusUnauthorized || !strings.Contains(r.body, "was used") {
+	if r := s.visitor().redeem("#" + code); r.code != http.StatusUnauthorized || !strings.Contains(r.body, "already used") {
 		t.Errorf("another browser: %d %s", r.code, r.body)
 	}
 	if r := s.enter("lee").get("/l/" + code + "x"); r.code == http.StatusSeeOther {

@@ -30,16 +30,16 @@ func ParseProxy(text string) (*Proxy, error) {
 	p := &Proxy{Header: http.CanonicalHeaderKey(header), User: unknownUser}
 	if name, local := strings.CutPrefix(from, "uid:"); local {
 		if !tellsUsers {
-			return nil, errors.New("this system does not tell whose a connection is: run the proxy on another machine, by HEADER@ADDRESS")
+			return nil, errors.New("this system does not report the user of a connection: run the proxy on another machine, and name it as HEADER@ADDRESS")
 		}
 		return p, p.setUser(name)
 	}
 	addr, err := netip.ParseAddr(from)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no address", from)
+		return nil, fmt.Errorf("invalid address %q", from)
 	}
 	if p.From = addr.Unmap(); p.From.IsLoopback() || p.From.IsUnspecified() {
-		return nil, errors.New("every program of this machine has that address: name the user of the proxy instead, as HEADER@uid:USER")
+		return nil, errors.New("every program on this machine has that address: name the user of the proxy, as HEADER@uid:USER")
 	}
 	return p, nil
 }
@@ -84,7 +84,7 @@ func (p *Proxy) nameIn(r *http.Request) (string, bool) {
 // CheckName returns an error for a name that the record cannot keep as the name of a person.
 func CheckName(name string) error {
 	if name == "" || len(name) > MaxName || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Errorf("a name has 1 to %d bytes, and no control characters", MaxName)
+		return fmt.Errorf("invalid name: want 1 to %d bytes without control characters", MaxName)
 	}
 	return nil
 }

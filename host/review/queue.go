@@ -103,7 +103,7 @@ func (p *page) queueOf(ctx context.Context, only string) (queueView, error) {
 		waits = slices.DeleteFunc(waits, func(r row) bool { return r.root != only })
 	}
 	return queueView{Repositories: repositoriesOf(roots, only), Groups: []group{
-		{Title: "Needs you", None: "Nothing waits for you.", Rows: waits},
+		{Title: "Needs you", None: "Nothing is waiting for you.", Rows: waits},
 		{Title: "Working", Rows: p.queueRows(rest[:over])},
 		{Title: "Done", Rows: p.queueRows(rest[over:])},
 	}}, nil

@@ -14,7 +14,7 @@ func TestTheQueueShowsEachWait(t *testing.T) {
 			s := atGate(t, review.Config{})
 			s.engine.newer = newer
 			v := s.enter("kim")
-			const link, none = `href="/runs/r1"`, "Nothing waits for you."
+			const link, none = `href="/runs/r1"`, "Nothing is waiting for you."
 			body := v.get("/").body
 			if strings.Count(body, link) != 1 || !strings.Contains(body, "put a comma") || strings.Contains(body, none) {
 				t.Errorf("the queue:\n%.3000s", body)

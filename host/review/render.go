@@ -67,7 +67,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 func renderPage(w http.ResponseWriter, code int, name string, data any) {
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
-		http.Error(w, "The page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "The page cannot be rendered: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -84,7 +84,7 @@ func showLoss(w http.ResponseWriter, r request, code int, text, words string) {
 	renderPage(w, code, "error", struct {
 		shell
 		Text, Words string
-	}{shell{Title: "Not shown", Caller: r.caller}, display.Line(text), safeText(words)})
+	}{shell{Title: "Error", Caller: r.caller}, display.Line(text), safeText(words)})
 }
 
 // namedArgs returns named values for a template that another calls.

@@ -111,7 +111,7 @@ func (c Config) Check() error {
 		return nil
 	}
 	if (c.Cert == "") != (c.Key == "") {
-		return errors.New("a certificate and its key belong together: give both files, or none")
+		return errors.New("give both a certificate and its key, or neither")
 	}
 	u, err := c.publicURL()
 	if err != nil {
@@ -122,17 +122,17 @@ func (c Config) Check() error {
 	}
 	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil {
-		return fmt.Errorf("%q is not an address: want host:port, such as %s, or off", c.Address, DefaultAddress)
+		return fmt.Errorf("invalid address %q: want host:port, such as %s, or off", c.Address, DefaultAddress)
 	}
 	ip := net.ParseIP(host)
 	if host != "localhost" && ip == nil {
-		return fmt.Errorf("%q is not an address: want the number of an interface, such as 127.0.0.1 or 0.0.0.0", host)
+		return fmt.Errorf("invalid address %q: want the IP address of an interface, such as 127.0.0.1 or 0.0.0.0", host)
 	}
 	if ip != nil && !ip.IsLoopback() && c.Cert == "" && (c.Proxy == nil || c.Proxy.User != unknownUser) {
-		return fmt.Errorf("%s can be reached from other machines: give a certificate, or a proxy on another machine, or listen at the loopback interface", c.Address)
+		return fmt.Errorf("other machines can reach %s: give a certificate or a proxy on another machine, or listen on the loopback interface", c.Address)
 	}
 	if ip != nil && ip.IsUnspecified() && u == nil {
-		return fmt.Errorf("say by a URL which name browsers find %s under: a page answers to its own names only", c.Address)
+		return fmt.Errorf("%s is on all interfaces: give the URL that browsers use, because the page answers to its own names only", c.Address)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (c Config) publicURL() (*url.URL, error) {
 	}
 	u, err := url.Parse(strings.TrimSuffix(c.URL, "/"))
 	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("%q is not the URL of a host: want one such as https://ratchet.example.com", c.URL)
+		return nil, fmt.Errorf("invalid URL %q: want a scheme and a host, such as https://ratchet.example.com", c.URL)
 	}
 	if standard := map[string]string{"https": "443", "http": "80"}[u.Scheme]; u.Port() == standard {
 		u.Host = strings.TrimSuffix(u.Host, ":"+standard) // as browsers name it

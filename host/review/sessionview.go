@@ -192,7 +192,7 @@ func (p *page) answerSession(w http.ResponseWriter, r request, id session.ID, wh
 	}
 	if err := p.sessions.Send(r.Context(), id, name, "", message, nil); err != nil {
 		if code := codeOf(err); code >= http.StatusInternalServerError {
-			showLoss(w, r, code, err.Error()+". It is not known whether the session took what you sent: look at it again.", text)
+			showLoss(w, r, code, err.Error()+". The session may have received what you sent: check it before you send it again.", text)
 			return
 		}
 		p.showSession(w, r, id, "Nothing was changed: "+err.Error()+".")

@@ -1,5 +1,5 @@
-// Redeems the code in the page's own address, which a browser sends to nobody. A link that is opened where this page
-// already is changes the address alone.
+// Redeems the code in the page's own address, which a browser does not send. Opening a link in a tab that
+// shows this page changes only the address.
 'use strict';
 const shortLink = '/l/';
 async function redeem() {
@@ -15,7 +15,7 @@ async function redeem() {
   if (answer.ok && to.origin === location.origin) {
     chooseColumns();
     location.replace(to);
-  } else document.getElementById('told').textContent = text;
+  } else document.getElementById('message').textContent = text;
 }
 
 // The Web UI's list of workflows has a column for each of these, unless this browser has chosen others.

@@ -39,7 +39,7 @@
     if ('keep' in part.dataset && (part.childElementCount > 0 || written(now))) return; // what is written there stays
     if (part.id === 'gate') {
       if (now.dataset.wait === part.dataset.wait) return; // the same patch: what is written to it stays
-      if (written(now)) { tell('This was decided elsewhere meanwhile: load the page again.'); return; }
+      if (written(now)) { tell('This was decided elsewhere. Load the page again.'); return; }
     }
     for (const d of now.querySelectorAll('details[id]')) {
       const other = Array.from(part.querySelectorAll('details[id]')).find((x) => x.id === d.id);

@@ -71,7 +71,7 @@ func TestAxeOnThePage(t *testing.T) {
 		b.awaitText("This page is locked")
 		look("login")
 		b.enterReview(server, "/")
-		b.awaitText("Nothing waits for you")
+		b.awaitText("Nothing is waiting for you")
 		look("empty queue")
 		in := s.input("Greet people politely", s.replay(map[string]string{
 			"plan-1": plan, "execute-1": question("A mark, too?", "the goal does not say", "yes or no"),
@@ -101,7 +101,7 @@ func TestAxeOnThePage(t *testing.T) {
 		eval[any](b, openAll)
 		look("patch after a refusal")
 		b.open(server.URL + review.RunPath("no-such-run"))
-		b.awaitText("Not shown")
+		b.awaitText("Error")
 		look("error")
 		b.open(r.page)
 		b.click("//details[@id='end']/summary")

@@ -24,7 +24,7 @@ func TestALoginLinkOpensTheWebUI(t *testing.T) {
 		t.Errorf("with a session: %s", shown)
 	}
 	other.open(link)
-	other.awaitText("this link was used")
+	other.awaitText("this link was already used")
 	other.open(s.ui + page)
 	other.awaitText("This page is locked")
 	// Who is in may use a link again.

@@ -25,7 +25,7 @@ func TestAPageWhoseNamePointsHereCannotUseTheWebUI(t *testing.T) {
 		t.Fatalf("its own page hears no more: %s", heard)
 	}
 	b.open(strings.Replace(own, "127.0.0.1", "evil.example", 1))
-	b.awaitText("Ratchet's review page answers at " + s.page.URL)
+	b.awaitText("Ratchet's review page is at " + s.page.URL)
 	for _, heard := range eval[[]string](b, attack) {
 		if !strings.HasPrefix(heard, "421 ") && heard != "cookie " {
 			t.Errorf("the page heard %s", heard)

@@ -103,7 +103,7 @@ func TestAPersonReviewsOnAPhone(t *testing.T) {
 			s := newFixture(t, greetGo)
 			server := reviewOf(s)
 			b.enterReview(server, "/")
-			b.awaitText("Nothing waits for you")
+			b.awaitText("Nothing is waiting for you")
 			request := filepath.Join(t.TempDir(), "request")
 			in := s.input("Greet people politely: a comma after Hello.", s.replay(map[string]string{
 				"plan-1": plan, "execute-1": greeting("put a comma after Hello", `"Hello " + name`, `"Hello, " + name + "?"`),
@@ -245,7 +245,7 @@ func TestThePolicyHoldsScripts(t *testing.T) {
 	b := openBrowser(t, 1000, 800)
 	s := newFixture(t, greetGo)
 	b.enterReview(reviewOf(s), "/")
-	b.awaitText("Nothing waits for you")
+	b.awaitText("Nothing is waiting for you")
 	var got struct {
 		Blocked []string `json:"blocked"`
 		Ran     bool     `json:"ran"`
@@ -305,7 +305,7 @@ func TestOtherPagesCannotUseTheReviewPage(t *testing.T) {
 		t.Error("the page is shown in a frame")
 	}
 	eval[any](b, `document.forms[0].submit()`)
-	b.awaitText("no request from a page of another origin")
+	b.awaitText("refuses requests from pages of another origin")
 	stillWaits("a form of another origin")
 
 	lured := strings.Replace(server.URL, "127.0.0.1", "evil.example", 1)

@@ -82,7 +82,7 @@ func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, row
 			return err
 		}
 		if waits.ID(p) == "" {
-			screen.Note("  ", "it waits for nothing, it is "+string(p.Status))
+			screen.Note("  ", "nothing to decide: it is "+string(p.Status))
 			continue
 		}
 		waits.Tell(screen, p)
@@ -100,7 +100,7 @@ func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, row
 	}
 	switch {
 	case len(rows) == 0:
-		screen.Note("", "Nothing waits for you.")
+		screen.Note("", "Nothing is waiting for you.")
 	case left > 0:
 		screen.Note("", display.Count(left, "run still waits.", "runs still wait."))
 	}
