@@ -70,7 +70,7 @@ func Tell(c *factory.Factory, r runref.Found) {
 	case page == "" || c.JSON:
 	case c.Screen:
 		name := shellquote.Join(r.ShownName())
-		c.ScreenOn(c.Out).Note("", fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.Hint("page %s", name), c.Hint("ui %s", name)))
+		c.ScreenOn(c.Out).Note("", fmt.Sprintf("review in a browser: `%s`", c.Hint("page %s", name)))
 		c.Printf("\n")
 	default:
 		c.Printf("Web UI %s\n\n", display.Line(page))

@@ -58,12 +58,11 @@ func New(c *factory.Factory) *cobra.Command {
 		Short: "Watch a whole run on a sample repository",
 		Long: `Makes a small Go repository with a bug, starts an engine and a worker, and runs
 the main job on it with recorded answers: a plan, a patch that you approve, a
-test that fails, a fix, tests that pass, a branch. It needs no keys, and the network
-only where no engine is built yet: then it
-downloads the engine's modules, builds it, and shows the bug, the tests that fail and
-the plan meanwhile. After the first approval it kills its engine and its
-worker by kill -9 while the tests run, starts them again, and counts what the run
-has done twice.`,
+test that fails, a fix, tests that pass, a branch. It needs no API keys. The first
+start downloads and builds the engine, and shows the bug, the failing tests and the
+plan meanwhile; after that it needs no network. After the first approval it kills its
+engine and its worker by kill -9 while the tests run, starts them again, and counts
+what the run has done twice.`,
 		Example: "  starter demo\n  starter demo --yes --dir /tmp/ratchet\n  starter demo --no-kill",
 		Args:    usage.Args(0, "no arguments, only flags"),
 	}
@@ -175,7 +174,7 @@ type demo struct {
 
 // printIntroduction announces the demo, and says why it runs outside of the box, unless unboxed is nil.
 func (d *demo) printIntroduction(unboxed error) {
-	d.printComment("This is Ratchet: a coding agent's run that nothing can lose.",
+	d.printComment("This is Ratchet: a coding agent whose work survives crashes.",
 		"A small Go repository with a real bug is in "+console.NearPath(d.repo)+".",
 		"The agent's answers are recorded; everything else is real: Temporal, git, go test.")
 	if d.approveFor != "" {
@@ -280,7 +279,7 @@ func (v visitor) Approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 	d, err := v.Person.Approve(ctx, a)
 	if err == nil && d.Decision == run.Reject {
 		d.Final = true
-		v.demo.printComment("An agent would get your reason and try again. These answers are recorded: your no ends the run.")
+		v.demo.printComment("An agent would get your reason and try again. These answers are recorded, so a no ends the run.")
 	}
 	if err == nil && d.Decision == run.Approve {
 		err = v.demo.offerKill(ctx, v.Person)
@@ -321,9 +320,9 @@ func (d *demo) printAfter(ctx context.Context, e run.Event) error {
 	case run.ApprovalRequestedEvent:
 		d.waits++
 		if d.waits == 1 {
-			d.printComment("Nothing has been applied yet. The run waits in Temporal: kill this process, and it still would.")
+			d.printComment("Nothing has been applied yet. The run waits in Temporal, even if you kill this process.")
 		} else {
-			d.printComment("Another patch, another approval: its id is made of the patch itself and fits no other.")
+			d.printComment("A new patch needs a new approval: an approval counts for exactly one patch.")
 		}
 	case run.PatchAppliedEvent:
 		if d.waits == 1 {
@@ -388,10 +387,10 @@ func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
 	s.Line("")
 	s.Line(s.Bold("Try next"))
 	for _, next := range [][2]string{
-		{d.diffCommand(out), "what the run changed"},
-		{d.Hint("up"), "the engine again, with this run in its Web UI"},
-		{d.Hint("events %s", d.name.Shown(id)), "in another terminal: everything that happened"},
-		{cmp.Or(d.Program, "starter") + " run --help", "a run on a repository of yours"},
+		{d.diffCommand(out), "show what the run changed"},
+		{d.Hint("up"), "start the engine again, with this run in its Web UI"},
+		{d.Hint("events %s", d.name.Shown(id)), "in another terminal: show everything that happened"},
+		{cmp.Or(d.Program, "starter") + " run --help", "start a run on your own repository"},
 	} {
 		s.Line("  " + s.Accent(next[0]))
 		s.Note("    ", next[1])
