@@ -60,8 +60,8 @@ func runProgram(ctx context.Context, c *factory.Factory) int {
 	return executeCommand(ctx, c, rootCommand(c))
 }
 
-// executeCommand runs a command, which may have subcommands, and returns the exit code. Where the output of a command that
-// succeeded is cut off, the code is that of a failure.
+// executeCommand runs a command, which may have subcommands, and returns the exit code. If a command succeeds but its
+// output cannot be written, it returns the code for a failure.
 func executeCommand(ctx context.Context, c *factory.Factory, root *cobra.Command) int {
 	root.SetArgs(c.Args)
 	root.SetIn(c.In)

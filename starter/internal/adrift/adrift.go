@@ -51,7 +51,7 @@ func Find(ctx context.Context, c *factory.Factory, client *runs.Client) (ids []r
 	return ids, err
 }
 
-// Text returns a text that tells how to resume these runs.
+// Text returns a text that says how to resume these runs.
 func Text(c *factory.Factory, ids []run.ID) string {
 	const most = 3
 	var names []string

@@ -81,7 +81,7 @@ func startBackground(ctx context.Context, c *factory.Factory, args []string) (f 
 	for {
 		select {
 		case <-ctx.Done():
-			return f, ctx.Err() // it goes on starting
+			return f, ctx.Err() // it continues to start
 		case <-ended:
 			if f, err := servingFile(c); err == nil { // another one was faster
 				return f, nil

@@ -44,7 +44,7 @@ var titles = map[Group]string{Needs: "Needs you", Working: "Working", Done: "Don
 // GroupOf returns the group of a run.
 func GroupOf(l runs.Listed) Group { return Group(l.Turn()) }
 
-// Sort puts runs in the order of the board: who waits for the longest time first, else the newest first.
+// Sort puts runs in the order of the board: the longest wait first, other runs newest first.
 func Sort(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int { return runs.CompareTurns(a.Listed, a.since(), b.Listed, b.since()) })
 }

@@ -43,7 +43,7 @@ func (b *Board) SetRows(rows []Row) {
 	b.rows, b.err = rows, ""
 }
 
-// SetError tells why the rows are not up to date.
+// SetError says why the rows are not up to date.
 func (b *Board) SetError(err string) { b.err = err }
 
 // Waiting returns the number of runs that need a person.

@@ -29,8 +29,8 @@ func Of(c *factory.Factory, id run.ID, of run.Repository) (*scratch.Scratch, err
 	return scratch.Open(scratch.Spec{Repo: of.Path, Prefix: of.Prefix, Dir: dir})
 }
 
-// Changed reports whether a checkout that is there has anything that making it anew would lose: changed files,
-// files that git ignores, what is staged, or new commits, also on a branch that is not checked out.
+// Changed reports whether a checkout has anything that a fresh checkout would lose: changed, ignored or staged files, or
+// new commits, also on a branch that is not checked out.
 func Changed(ctx context.Context, tree *scratch.Scratch) bool {
 	commit, made := tree.Made()
 	if !made {

@@ -35,7 +35,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Failed returns the first error of a write, that of a reader that has gone included.
+// Failed returns the first error of a write. A closed pipe counts as an error.
 func (o *output) Failed() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -35,7 +35,7 @@ func Read(b []byte) (p activities.Parcel, err error) {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return p, fmt.Errorf("batch_invalid: %w", err)
 	}
-	// Only the session knows its thread. Any id does for the rest of what a batch must be.
+	// Only the session knows its thread. To validate the rest, any thread will do.
 	if err := (delivery.Batch{ID: p.ID, Thread: "thread", Jobs: p.Jobs, Profile: p.Profile}).Validate(); err != nil {
 		return p, fmt.Errorf("batch_invalid: %w", err)
 	}
@@ -115,7 +115,7 @@ func explainError(session string, err error) error {
 	return told
 }
 
-// Recorded returns the deliveries of a session by its ledger alone, and what the audit tells, with the closes by people. It
+// Recorded returns the deliveries of a session by its ledger alone, and the audit entries, with the closes by people. It
 // needs no engine.
 func Recorded(store ledger.Store, session string) (v deliveryflow.View, audit []delivery.Line, err error) {
 	entries, err := store.Read(session)

@@ -193,7 +193,7 @@ func (p *Person) printFacts(a run.PendingApproval, kinds ...review.FactKind) {
 	}
 }
 
-// printConsequence prints the consequence of a way to settle the wait.
+// printConsequence prints the consequence of a way to resolve the wait.
 func (p *Person) printConsequence(way, to string) {
 	if to != "" {
 		p.Screen.Note("  ", way+" → "+to)
@@ -345,7 +345,7 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// askForEnd asks whether what waits shall be refused and the run end. The decision says so then.
+// askForEnd asks whether to refuse the patch or tool and end the run, and sets the decision if the person agrees.
 func (p *Person) askForEnd(ctx context.Context, what string, d *run.Decision) (bool, error) {
 	words := []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the " + what}}
 	key, err := p.askForWord(ctx, "Refuse the "+what+" and end the run?", words)

@@ -28,9 +28,9 @@ type Lines struct {
 	ended  chan struct{}
 
 	mu     sync.Mutex
-	prompt string // of the question under way; empty: none
+	prompt string // of the question in progress; empty: none
 	typed  terminal.Typed
-	half   terminal.Typed // the half typed note that the question under way has put aside
+	half   terminal.Typed // the half typed note that the question in progress has put aside
 }
 
 // Keyboard gives the keys that a person presses; see [terminal.Keyboard].
@@ -119,7 +119,7 @@ func (l *Lines) takeLine(line string) {
 	l.takeLocked(line)
 }
 
-// takeLocked gives a line to the question under way, or keeps it as a note. With its answer a question is over at
+// takeLocked gives a line to the question in progress, or keeps it as a note. With its answer a question is over at
 // once: the next key belongs to the note that was half typed before it.
 func (l *Lines) takeLocked(line string) {
 	if l.prompt != "" {

@@ -33,7 +33,7 @@ func (p *Person) takeUpReply(about string) {
 	}
 }
 
-// editReply lets the person write the reply, or go on with it, and returns the reason that it holds.
+// editReply lets the person write the reply, or continue it, and returns its reason.
 func (g *gate) editReply() (reason string, err error) {
 	if g.reply == nil {
 		d, err := g.NewReply(review.Draft(g.files))

@@ -12,8 +12,8 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
 
-// Draft is a text in a file of its own, which a person edits. The file stays until Remove: what was written must not
-// be lost with the command that asked for it.
+// Draft is a text in a file of its own, which a person edits. The file stays until Remove, so the text is not lost if the
+// command fails.
 type Draft struct {
 	console      *console.Console
 	editor, path string

@@ -9,9 +9,9 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
 
-// Call runs a command of this program in this process, without a terminal, and returns its output. Values of others stand
-// in args behind an equals sign or the end of the flags, so that none is read as a flag. byAgent says that an agent, not a
-// person, asks for it.
+// Call runs a command of this program in this process, without a terminal, and returns its output. In args, untrusted
+// values must follow an equals sign or the end of the flags, so that they are not read as flags. byAgent says that an
+// agent, not a person, asks for it.
 func (c *Factory) Call(ctx context.Context, byAgent bool, args ...string) ([]byte, error) {
 	args = append([]string{args[0], "--runs-dir=" + c.RunsDir, "--task-queue=" + c.Queue}, args[1:]...)
 	var out, said bytes.Buffer

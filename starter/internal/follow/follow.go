@@ -377,7 +377,7 @@ func (f *Follower) decide(ctx context.Context, d run.Decision) error {
 	return err
 }
 
-// hasSettled reports whether this follower has just settled the wait: a look that was under way meanwhile may
+// hasSettled reports whether this follower has just settled the wait: a look that was in progress meanwhile may
 // still show it, and a person must not be asked the same twice.
 func (f *Follower) hasSettled(p run.Pending) bool {
 	return waits.ID(p) == f.settled && f.Now().Sub(f.settledAt) < settledGrace

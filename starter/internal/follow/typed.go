@@ -15,7 +15,7 @@ import (
 type notesLeft struct {
 	unread   []string // texts that no prompt carries yet
 	carried  []string // texts that the next prompt of a model carries
-	steers   bool     // the agent takes notes into the turn under way
+	steers   bool     // the agent takes notes into the current turn
 	evaluate bool     // the run has an evaluator, which reads notes as well
 }
 

@@ -21,7 +21,7 @@ var AgentWords = []string{"mode", "allow-tool", "deny-tool"}
 
 // fillWords sets the flags of AgentWords that are not set. The words of a source are for the agents of a run by this
 // source and the later ones alone. It leaves them out, and says so, if none of those develops or fixes in this run. A
-// run that an agent starts keeps what lets less happen: the agent names the provider, and lifts no denial by that.
+// run that an agent starts keeps the restrictions: the agent names the provider, and must not lift them by its choice.
 func fillWords(c *factory.Factory, flags *pflag.FlagSet, origins map[string]run.Origin, sources []source) error {
 	agents := agentsOf(flags)
 	for i, s := range sources {

@@ -78,7 +78,7 @@ func DescribeWait(ctx context.Context, client *runs.Client, r *board.Row) {
 	}
 }
 
-// describeWork fills in what a run at work does and has used, the calls under way included.
+// describeWork fills in what a run at work does and has used, the calls in progress included.
 func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
 	facts, err := client.Facts(ctx, r.ID)
 	if err != nil {

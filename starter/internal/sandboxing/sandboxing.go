@@ -14,7 +14,7 @@ import (
 )
 
 // Choose returns the policy that a flag names, else the one that the user has decided on, else
-// run.SandboxRequired. It tells of a decision for off.
+// run.SandboxRequired. If the policy is off by the user's settings, it prints that.
 func Choose(c *factory.Factory, flag string) (policy run.Sandbox, err error) {
 	if flag != "" {
 		if err := policy.UnmarshalText([]byte(flag)); err != nil {

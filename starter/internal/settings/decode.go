@@ -212,7 +212,7 @@ func unknownKey(keys []key, name string) string {
 	if name == noticeTable {
 		return noticesElsewhere
 	}
-	// cobra finds what was meant by a command.
+	// cobra suggests names that are close to a mistyped one.
 	known := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, name := range namesOf(keys) {
 		known.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})

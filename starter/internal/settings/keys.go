@@ -42,8 +42,8 @@ type key struct {
 	check func(value string) error
 }
 
-// What a repository's file may set at most: the defaults, and for what a repository must be able to choose,
-// a time in which a person still remembers the run.
+// The most that a repository's file may set: the defaults, and for durations that a repository must be able to choose, a
+// time in which a person still remembers the run.
 const (
 	defaultFiles = 500
 	defaultBytes = 8 << 20

@@ -87,7 +87,7 @@ func compareTree(at, name string, committed []byte, there bool) string {
 	return ""
 }
 
-// unixLines removes what git adds to line ends where it is told to.
+// unixLines removes the carriage returns that git adds to line ends in some configurations.
 func unixLines(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }
 
 // refuseLoose refuses values that count only where the user himself has said them.

@@ -58,8 +58,7 @@ func (t *Teller) guessReport(ev run.Evaluation) check.Report {
 	return r
 }
 
-// tellBaseline tells what the checks say of the base commit. It shows no output: a check that fails there is
-// what the run begins with, not what it has come to.
+// tellBaseline shows the results of the checks on the base commit, without output: the run has not caused these failures.
 func (t *Teller) tellBaseline(b run.Baseline) []string {
 	facts := []string{"your checks before any change"}
 	if b.Millis > 0 {

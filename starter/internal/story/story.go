@@ -24,9 +24,9 @@ type Teller struct {
 
 	input   run.Input
 	begun   time.Time     // of the run
-	phase   time.Time     // when the phase under way began
+	phase   time.Time     // when the phase in progress began
 	asked   time.Time     // when the pending approval or question was raised
-	waited  time.Duration // for people, in the phase under way
+	waited  time.Duration // for people, in the phase in progress
 	idle    time.Duration // for people, in the whole run
 	used    run.Usage
 	fixes   int

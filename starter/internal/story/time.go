@@ -16,7 +16,7 @@ func (t *Teller) endWait(at time.Time) string {
 	return t.Style.Dim("  after " + terminal.Duration(d))
 }
 
-// formatStep returns how long the phase under way has worked: the waits for people are not its.
+// formatStep returns how long the phase in progress has worked: the waits for people are not its.
 func (t *Teller) formatStep(at time.Time) string {
 	if t.phase.IsZero() {
 		return ""

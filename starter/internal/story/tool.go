@@ -14,10 +14,9 @@ const outputLines = 8
 // lets says who let an agent make a call.
 var lets = map[string]string{rundir.LetOnce: "you allowed it", rundir.LetSession: "allowed for the session", rundir.LetByRun: "the run allows it"}
 
-// ToolLines returns the lines that tell a tool call that has ended: the tool, what it worked on, who let
-// it, and how long it took; or a note that the agent has read. The line is as wide as the screen, and breaks
-// where it is too long; zero columns mean one line of any length. With output, the first lines of its output
-// follow.
+// ToolLines returns the lines about a tool call that has ended: the tool, its target, who allowed it, and its
+// duration; or a note that the agent has read. Lines are broken at the width of the screen; zero columns mean one
+// line of any length. With output, the first lines of its output follow.
 func ToolLines(s terminal.Style, c rundir.ToolCall, columns int, output bool) []string {
 	if c.Note {
 		return fitTool("  "+s.Accent("›")+" ", OneLine(c.Target, 600), "the agent has read it", s, columns)

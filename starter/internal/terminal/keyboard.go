@@ -45,7 +45,7 @@ type Keyboard struct {
 	keys chan Key
 	done chan struct{}
 
-	mu     sync.Mutex // held while a read is under way
+	mu     sync.Mutex // held while a read is in progress
 	before *unix.Termios
 	pastes io.Writer // see HoldPastes
 	paused bool
@@ -90,8 +90,7 @@ func OpenKeyboard(f *os.File) (*Keyboard, error) {
 	return k, nil
 }
 
-// The sequences by which a terminal is asked to mark what is pasted, and no more (xterm, control sequences, bracketed
-// paste mode), and its marks.
+// The sequences that turn a terminal's marks around pasted text on and off (xterm's bracketed paste mode), and the marks.
 const (
 	markPastes  = "\x1b[?2004h"
 	leavePastes = "\x1b[?2004l"
@@ -99,8 +98,8 @@ const (
 	pasteEnds   = "\x1b[201~"
 )
 
-// HoldPastes lets no line feed of a pasted text count as Enter: who pastes has not read the line that it would answer. Out
-// leads to the terminal.
+// HoldPastes ignores line feeds of pasted text: they must not answer a question that the person has not read. Out leads to
+// the terminal.
 func (k *Keyboard) HoldPastes(out io.Writer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -56,7 +56,7 @@ func (s *Screen) Columns() int {
 // Live reports whether the screen has the moving line.
 func (s *Screen) Live() bool { return s.live }
 
-// Line prints a line, or several. What stands below them stays there.
+// Line prints one or more lines above the moving line.
 func (s *Screen) Line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,7 +270,7 @@ func (s *Screen) rowsDrawn() (rows int) {
 	return rows
 }
 
-// clipLeft returns the end of text that fits into a width. What it costs follows from the width: a line is drawn anew for
+// clipLeft returns the end of text that fits into a width. What it costs follows from the width: a line is drawn again for
 // each key of a long text that is pasted.
 func clipLeft(text string, width int) string {
 	from := len(text)

@@ -38,7 +38,7 @@ type Config struct {
 	AllowStarts bool
 }
 
-// Engine holds the calls of the tools to the Temporal server. Each call reaches it anew, so that
+// Engine holds the calls of the tools to the Temporal server. Each call connects to it, so that
 // the tools that need no engine work without one. A name of a run is its id or the beginning
 // of its id, as on the command line.
 type Engine interface {
@@ -56,8 +56,8 @@ type Engine interface {
 	Start(context.Context, Start) (runtools.Started, error)
 }
 
-// Start is a run that an agent starts. What it does not say is taken from the settings of the user and of the
-// repository, but for what only a person may loosen: see Engine.
+// Start is a run that an agent starts. Everything else comes from the settings of the user and of the repository, except
+// for settings that only a person may loosen: see Engine.
 type Start struct {
 	Goal       string   `json:"goal" jsonschema:"the goal of the run"`
 	Repository string   `json:"repository" jsonschema:"absolute path of a directory in the git repository to work on, with nothing uncommitted in it"`
@@ -77,11 +77,11 @@ ratchet_runs and ratchet_run show runs of coding agents and what they wait for. 
 type server struct {
 	Config
 	out    *outbox
-	drains sync.WaitGroup // reads of mailboxes under way
+	drains sync.WaitGroup // reads of mailboxes in progress
 }
 
 // Serve serves one client on in and out until the client hangs up or ctx ends. Both are
-// regular ends. Calls under way are cut off, but a dispatch continues. Nothing else may be
+// regular ends. Calls in progress are cut off, but a dispatch continues. Nothing else may be
 // written to out. Serve may read in a little longer.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	s := &server{Config: c, out: newOutbox(out)}

@@ -37,7 +37,7 @@ func Not(what string, p run.Pending) error {
 	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
 }
 
-// Tell tells what waits, as the story of the run does.
+// Tell shows what waits, as the story of the run does.
 func Tell(screen *terminal.Screen, p run.Pending) {
 	t := &story.Teller{Style: screen.Style}
 	var payload run.Payload
@@ -71,7 +71,7 @@ func ID(p run.Pending) string {
 	return ""
 }
 
-// Print prints how to settle the approval or question that the run waits for.
+// Print prints how to resolve the approval or question that the run waits for.
 func Print(c *factory.Factory, p run.Pending) {
 	s := c.Style()
 	switch {
@@ -102,7 +102,7 @@ func Print(c *factory.Factory, p run.Pending) {
 	}
 }
 
-// PrintWays prints the consequence of each way to settle a wait.
+// PrintWays prints the consequence of each way to resolve a wait.
 func PrintWays(c *factory.Factory, o run.Outlook) {
 	for _, w := range o.Ways() {
 		c.ScreenOn(c.Out).Wrapped("  " + c.Style().Dim(w.Do+" → "+w.Leads))

@@ -69,9 +69,9 @@ answered with the new total, or with "stop". What an answer leads to is in
 // leastOfID is the length from which on the beginning of a run's id is no answer. A shorter one may be a word.
 const leastOfID = 8
 
-// namesRun reports whether a text that stands alone names a run instead of answering this one: it has the form of a
-// run's name, or it is the id of this run, that of its workflow or the beginning of either. A whole number
-// answers, as one does about a budget, although it may begin an id.
+// namesRun reports whether the only argument names a run instead of answering this one: it looks like a run's name, or it
+// is or begins the id of this run or of its workflow. A whole number is an answer, for example about a budget, although
+// an id may begin with it.
 func namesRun(text string, id run.ID) bool {
 	text = strings.TrimSpace(text)
 	if _, ok := run.ParseName(text); ok {

@@ -42,8 +42,8 @@ type Leftover struct {
 	Name  run.Name `json:"name,omitempty"`
 	Kind  string   `json:"kind"` // branch, files, record
 	Path  string   `json:"path"` // of the files; name of the branch
-	// Why tells of a branch that it is merged, empty, unmerged, inUse, or away, which is: in a repository that cannot be
-	// read; or else of its run that it is open, recent, or unknown. Files and records are of a run that is over.
+	// Why is the state of the branch: merged, empty, unmerged, inUse, or away (its repository cannot be read); or the state
+	// of its run: open, recent, or unknown. Files and records belong to runs that are over.
 	Why string `json:"why"`
 	// Commit is the branch's: `git branch NAME COMMIT` brings it back.
 	Commit     run.Commit `json:"commit,omitempty"`

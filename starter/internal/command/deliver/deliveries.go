@@ -208,7 +208,7 @@ func deliveryGist(e delivery.Entry) string {
 	return story.OneLine(strings.TrimSpace(j.Reason+" "+j.Summary), 60)
 }
 
-// printAudit prints what the audit tells of a session.
+// printAudit prints the audit entries of a session.
 func printAudit(c *factory.Factory, session string) error {
 	_, audit, err := deliveries.Recorded(delivering.Ledger(c), session)
 	if c.JSON {

@@ -27,9 +27,9 @@ type remote struct {
 	end    context.CancelFunc
 
 	mu     sync.Mutex
-	search *search         // under way; nil: none
+	search *search         // in progress; nil: none
 	client client.Client   // nil until the engine is found, and once it is lost
-	opened []client.Client // all clients: other calls may be under way on a lost one
+	opened []client.Client // all clients: other calls may be in progress on a lost one
 }
 
 // search is one search for the engine. All calls that ask for the engine meanwhile wait for it.
@@ -45,7 +45,7 @@ func newRemote(c *factory.Factory, dial func(context.Context) (client.Client, er
 	return r
 }
 
-// close ends a search under way, waits for its end, and closes all clients.
+// close ends a search in progress, waits for its end, and closes all clients.
 func (r *remote) close() {
 	r.end()
 	r.mu.Lock()

@@ -108,7 +108,7 @@ func recordNumbered(ctx context.Context, c *factory.Factory, number int) (run.Na
 // recordBeginning returns the directory of the only run of this host whose id begins with one of the stems. It returns
 // the word unchanged if there is none.
 func recordBeginning(c *factory.Factory, word string, stems []run.ID) (string, error) {
-	entries, _ := os.ReadDir(filepath.Join(c.RunsDir, "workflows")) // of none there are none
+	entries, _ := os.ReadDir(filepath.Join(c.RunsDir, "workflows")) // a missing directory has no entries
 	var ids []run.ID
 	for _, entry := range entries {
 		id := run.ID(entry.Name())

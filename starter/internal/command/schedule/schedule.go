@@ -26,7 +26,7 @@ import (
 	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 )
 
-// schedulePrefix begins the ids of our schedules, and firePrefix those of the workflows that they start.
+// schedulePrefix begins the ids of our schedules. firePrefix begins the ids of the workflows that they start.
 const (
 	schedulePrefix = "ratchet-"
 	firePrefix     = "fire-"

@@ -51,7 +51,7 @@ func (l *sessionLooks) next(ctx context.Context, away func(error)) (session.Snap
 	}
 }
 
-// findEngine looks for the engine anew: one that was started after a crash may have another address.
+// findEngine looks for the engine again: one that was started after a crash may have another address.
 func (l *sessionLooks) findEngine(ctx context.Context) {
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: l.c.RunsDir})
 	if err != nil {

@@ -66,8 +66,8 @@ an answer about a budget.`,
 	return cmd
 }
 
-// sayOnce says something to a session. Its error tells how to say it again where the session may have it all the same: the
-// engine keeps a message that no worker has taken yet.
+// sayOnce sends a message to a session. If the session may get the message although the call failed, because the engine
+// keeps a message that no worker has taken yet, the error says how to repeat it safely.
 func sayOnce(ctx context.Context, s sessions.Client, id session.ID, m session.Message) error {
 	err := s.Send(ctx, id, sessionflow.SayUpdate, m.ID, m, nil)
 	if isAway(err) {
@@ -175,7 +175,7 @@ func printAnswer(c *factory.Factory, id session.ID, p session.Past) error {
 	return err
 }
 
-// printAsking prints what the session waits for, and how to settle it.
+// printAsking prints what the session waits for, and how to resolve it.
 func printAsking(c *factory.Factory, s session.Snapshot) error {
 	if c.JSON {
 		if err := c.PrintJSON(s.Pending()); err != nil {

@@ -303,8 +303,8 @@ func sessionArtifact(c *factory.Factory, id session.ID, ref run.Ref) ([]byte, er
 	return dir.Load(ref)
 }
 
-// textArgument returns a message that is one argument, or standard input for -. It reads some blanks more than a message
-// has, and refuses a longer input: none is said in part.
+// textArgument returns a message that is one argument, or standard input for -. It allows some blanks beyond the limit of
+// a message, and refuses a longer input: no message is cut.
 func textArgument(c *factory.Factory, arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil

@@ -22,7 +22,7 @@ import (
 	forgeflow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
-// ticketFlags are those of `ticket`.
+// ticketFlags are the flags of `starter ticket`.
 type ticketFlags struct {
 	run          newrun.Flags
 	remote, into string

@@ -24,7 +24,7 @@ const startLock = "up.lock"
 // startNotice is how long a start waits for another one before it says so.
 const startNotice = 200 * time.Millisecond
 
-// lockStart makes the runs directory, and waits until no other start of an engine there is under way. The second of two
+// lockStart makes the runs directory, and waits until no other start of an engine there is in progress. The second of two
 // starts then finds the engine of the first. The lock ends with release, which may be called again, or with the process.
 func lockStart(ctx context.Context, c *factory.Factory) (release func(), err error) {
 	runs, err := rundir.Open(ctx, c.RunsDir)
