@@ -10,7 +10,7 @@ import (
 )
 
 // awaitWorkspace waits until the branch is made. If it could not be made, it returns the
-// error, and the next call makes it anew.
+// error, and the next call makes it again.
 func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 	if r.workspace == nil {
 		r.workspace = r.prepareWorkspace(ctx)
@@ -22,8 +22,8 @@ func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 	return err
 }
 
-// completeRun records a success, and where the branch stands if something has moved it since the last checks: what is
-// printed to merge is the commit that the events name. If the branch cannot be read, completeRun records a failure.
+// completeRun records a success, and the branch's commit if something has moved it since the last checks. The commit to
+// merge is the one in the events. If the branch cannot be read, completeRun records a failure.
 func (r *runner) completeRun(ctx workflow.Context) error {
 	on := acting(ctx, "Check that the branch is as approved")
 	out, err := runActivity(on, r, acts.CheckBranch, activities.BranchInput{Head: r.s.Head})

@@ -84,7 +84,7 @@ func (c *contest) suspendedCandidate() int {
 	})
 }
 
-// stopContest cancels the contest under way, if there is one, and waits for its end.
+// stopContest cancels the contest in progress, if there is one, and waits for its end.
 func (r *runner) stopContest(ctx workflow.Context) {
 	if c := r.contest; c != nil {
 		c.stop()

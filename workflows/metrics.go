@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// The metrics of runs, beside those of Temporal's SDK. docs/observing.md describes them. No label names a run, a
+// The metrics of runs. Temporal's SDK adds its own. docs/observing.md describes them. No label names a run, a
 // repository, a goal or a person, so that the number of series is bounded.
 const (
 	runsStarted  = "ratchet_runs_started"

@@ -157,7 +157,7 @@ func callProvider[In any, Out activities.Answer, P calling[In]](
 	}
 }
 
-// nextCall returns the provider call of the phase under way.
+// nextCall returns the provider call of the phase in progress.
 func (r *runner) nextCall() activities.Call {
 	s, phase := r.s, r.s.Phase()
 	tokens, cost, _ := s.BudgetLeft()

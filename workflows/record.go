@@ -22,7 +22,7 @@ var acts *activities.Activities
 
 // emitEvent creates the next event and folds it into the snapshot. It panics if the event is out of
 // turn, which is a defect of this program. The panic blocks the workflow task, and with it the run,
-// until a mended worker takes over. Nothing is lost.
+// until a fixed worker takes over. Nothing is lost.
 func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
 	e, did, was := r.s.Event(workflow.Now(ctx), p), r.s.Next.Do, *r.s
 	if err := r.s.Apply(e); err != nil {

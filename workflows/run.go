@@ -24,7 +24,7 @@ type RunInput struct {
 	Input *run.Input `json:"input,omitempty"`
 	// Snapshot continues a run: after continue-as-new, or from a run directory.
 	Snapshot *run.Snapshot `json:"snapshot,omitempty"`
-	// Refused are the latest signals that the executions before this one have not taken. No event tells of them.
+	// Refused are the latest signals that the executions before this one have not taken. No event reports them.
 	Refused []run.RefusedSignal `json:"refused,omitempty"`
 	// Untold is what no event of the executions before this one tells.
 	Untold Untold `json:"untold,omitzero"`
@@ -100,7 +100,7 @@ type runner struct {
 	root      workflow.Context // context of the run; ends when the run is canceled
 	dispute   *dispute         // open dispute about the record; nil: none
 	limits    []*run.Limited   // usage limits that calls wait for
-	contest   *contest         // contest under way; nil: none
+	contest   *contest         // contest in progress; nil: none
 	workspace workflow.Future  // ready when the branch exists; nil: it was not made, or could not be
 	shown     attributes
 	log       log.Logger
@@ -156,7 +156,7 @@ func (r *runner) doStep(ctx workflow.Context) error {
 	}
 }
 
-// cancelRun ends the run at any step. No activity is under way then, because the steps wait for the
+// cancelRun ends the run at any step. No activity is in progress then, because the steps wait for the
 // activities that they cancel.
 func (r *runner) cancelRun(ctx workflow.Context) {
 	r.endRun(ctx, run.RunCanceled{Reason: "a cancellation was requested"})

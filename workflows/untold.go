@@ -5,8 +5,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Untold is what the work under way knows and no event tells yet. The event that ends the work tells it. A run that ends
-// before that tells the usage at its end.
+// Untold is usage of the current work that no event has reported yet. The event that ends the work reports it, or the
+// event that ends the run.
 type Untold struct {
 	// Used is the usage of each call of the work, by the name of its artifacts: made again, the same call tells the sum.
 	Used map[string]run.Usage `json:"used,omitempty"`

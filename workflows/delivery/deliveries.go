@@ -31,7 +31,7 @@ type Host interface {
 	WakeProcess(ctx workflow.Context)
 	// HasTurnToBegin reports whether the session is about to begin a turn for a person, who goes first.
 	HasTurnToBegin(ctx workflow.Context) bool
-	// BudgetLeft returns what a delivery's turn may use. The error says why none may begin: Touch tells of a raised budget.
+	// BudgetLeft returns the budget of a delivery's turn. The error says why no turn may begin. Touch reports a raised budget.
 	BudgetLeft(ctx workflow.Context) (provider.Left, error)
 	// BeginTurn gives the session's turn to the delivery with the id. It reports false if the session has a turn.
 	BeginTurn(ctx workflow.Context, id string) bool
@@ -119,7 +119,7 @@ func (d *Deliveries) MustStay() error {
 	return nil
 }
 
-// Attach tells of a process that serves the session from now on.
+// Attach reports a process that serves the session from now on.
 func (d *Deliveries) Attach(ctx workflow.Context, p Process) {
 	if d.process != nil {
 		d.Detach("another process has the session")
@@ -143,7 +143,7 @@ func (d *Deliveries) openThread(ctx workflow.Context) {
 	}
 }
 
-// Detach tells that the session's process has ended. What TakeSight was told before counts.
+// Detach records that the session's process has ended. Earlier calls of TakeSight still count.
 func (d *Deliveries) Detach(why string) {
 	if d.process == nil {
 		if len(d.state.Early) > 0 {
@@ -155,7 +155,7 @@ func (d *Deliveries) Detach(why string) {
 	d.touchSession()
 }
 
-// settleLoss ends the epoch of a process that has ended. It waits for the answer of a request under way, which may say
+// settleLoss ends the epoch of a process that has ended. It waits for the answer of a request in progress, which may say
 // that nothing was sent: the loop calls it between two activities.
 func (d *Deliveries) settleLoss(ctx workflow.Context) {
 	if d.lost == "" {

@@ -24,7 +24,7 @@ func (*Deliveries) entryOf(e Early) delivery.Entry {
 	return delivery.Entry{Batch: batchOf(e.Parcel, ""), CreatedAt: e.At, Replay: delivery.Automatic, Until: e.At.Add(delivery.RedeliveryWindow)}
 }
 
-// findEarly returns the index of the early batch with the id; -1: there is none.
+// findEarly returns the index of the early batch with the id; -1: none.
 func (d *Deliveries) findEarly(id string) int {
 	return slices.IndexFunc(d.state.Early, func(e Early) bool { return e.Parcel.ID == id })
 }
@@ -50,7 +50,7 @@ func (d *Deliveries) keepEarly(ctx workflow.Context, p activities.Parcel) activi
 	return activities.Receipt{Batch: p.ID, Waiting: len(d.state.Early)}
 }
 
-// closeEarly ends the early batch with the index. It is in no ledger: the state alone tells what became of it.
+// closeEarly ends the early batch with the index. The ledger does not have early batches: only the state records the end.
 func (d *Deliveries) closeEarly(ctx workflow.Context, i int, c delivery.Closed) {
 	e := d.entryOf(d.state.Early[i])
 	e.Close, e.ClosedAt, e.By, e.Note = c.Reason, workflow.Now(ctx), c.By, c.Note
@@ -65,7 +65,7 @@ func (d *Deliveries) earlyClosed() []delivery.Entry {
 	return list[max(0, len(list)-room):]
 }
 
-// findEarlyClosed returns the early batch with the id that has ended; nil: there is none.
+// findEarlyClosed returns the early batch with the id that has ended; nil: none.
 func (d *Deliveries) findEarlyClosed(id string) *delivery.Entry {
 	list := d.earlyClosed()
 	i := slices.IndexFunc(list, func(e delivery.Entry) bool { return e.Batch.ID == id })

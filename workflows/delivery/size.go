@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 )
 
-// The bounds of what the state holds as JSON, in which an escape takes six bytes for one of a text. An input of 2 MiB, with
-// the session's own half, ends the workflow.
+// The bounds of the state as JSON, in which an escape takes six bytes for one byte of text. An input of 2 MiB, which
+// includes the session's own half, ends the workflow.
 const (
 	maxParcelBytes  = 8 * delivery.MaxBatchBytes
 	maxOpenBytes    = 2 * maxParcelBytes // of open batches, and of what the ledger lacks

@@ -61,7 +61,7 @@ func (v *delivery) run(ctx workflow.Context) (dispatch.Result, error) {
 }
 
 // decideReceipt probes the target and resolves the receipt from the table. At the default version of
-// dispatchLocked an owned turn may be under way. If its session can no longer be reached, the turn
+// dispatchLocked an owned turn may be in progress. If its session can no longer be reached, the turn
 // is about to end or was lost with its worker, and its agent may end a moment later. decideReceipt
 // waits for that end before it resumes the session.
 func (v *delivery) decideReceipt(ctx workflow.Context) (receipt dispatch.Receipt, why string, err error) {

@@ -147,7 +147,7 @@ func (d *target) awaitIdle(ctx workflow.Context) (long bool, err error) {
 
 func (d *target) isIdle() bool { return len(d.open) == 0 && d.ownedTurns == 0 }
 
-// drainDispatches waits until the dispatches under way have ended and returned their results.
+// drainDispatches waits until the dispatches in progress have ended and returned their results.
 func (d *target) drainDispatches(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()

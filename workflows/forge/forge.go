@@ -1,5 +1,5 @@
-// Package forge holds the workflow that brings a run's branch to the server of its team as a pull request, and those of
-// tickets: Ticket works on an issue until it is merged, and Watch polls a repository for all its tickets.
+// Package forge holds three workflows: PullRequest pushes a run's branch and opens its pull request, Ticket works on an
+// issue until it is merged, and Watch polls a repository for all its tickets.
 package forge
 
 import (
@@ -25,7 +25,7 @@ type Result struct {
 var acts *activities.Activities
 
 // PullRequest pushes the branch of a run, opens its pull request or brings it up to date, and sets the status of the
-// pushed commit. A second call does what is left to do. It fails with the error of a step that no retry mends.
+// pushed commit. A second call does the steps that are left. It fails if a step's error cannot be retried.
 func PullRequest(ctx workflow.Context, in activities.Target) (out Result, err error) {
 	ctx = acting(ctx, 24*time.Hour)
 	if err := workflow.ExecuteActivity(ctx, acts.PushBranch, in).Get(ctx, &out.Pushed); err != nil {

@@ -56,9 +56,9 @@ type work struct {
 	said    string // the text of the comment
 }
 
-// Ticket brings an issue to a merged pull request: a run, its pull request, and further runs on the same branch for what
-// checks and reviewers say, until it is merged or closed, or a bound is reached. Each end is a result. It fails where it
-// cannot begin, so that it can be asked for again.
+// Ticket brings an issue to a merged pull request: a run, its pull request, and further runs on the same branch for failed
+// checks and reviews, until it is merged or closed, or a bound is reached. Each end is a result. It fails only if it
+// cannot begin, so that the user can ask for it again.
 func Ticket(ctx workflow.Context, in TicketInput) (ticket.State, error) {
 	in.Format.Check()
 	w := &work{in: in, s: &in.State, changes: workflow.GetSignalChannel(ctx, ChangedSignal), answers: workflow.GetSignalChannel(ctx, AnswerSignal)}
@@ -330,7 +330,7 @@ func (w *work) say(ctx workflow.Context) {
 	w.said, w.s.Silent = text, ""
 }
 
-// at returns the input of the execution that goes on from a state.
+// at returns the input of the execution that continues from a state.
 func (in TicketInput) at(s ticket.State) TicketInput {
 	in.State = s
 	return in

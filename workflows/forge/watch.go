@@ -30,7 +30,7 @@ type WatchInput struct {
 	Entries []activities.WatchEntry `json:"entries,omitempty"` // to go on from
 }
 
-// maxPolls is the number of changes after which a watch goes on in another execution.
+// maxPolls is the number of changes after which a watch continues as new.
 const maxPolls = 100
 
 // Watch polls a repository for its tickets, and signals one whose pull request, issue, checks or reviews have changed. It
@@ -73,7 +73,7 @@ func Watch(ctx workflow.Context, in WatchInput) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil: // no retry mends it: the tickets find out why
+		case err != nil: // no retry fixes it: the tickets find out why
 			for _, e := range slices.Clone(w.entries) {
 				w.signal(ctx, e.Ticket)
 			}
@@ -88,7 +88,7 @@ func Watch(ctx workflow.Context, in WatchInput) error {
 	return workflow.NewContinueAsNewError(ctx, Watch, WatchInput{Entries: w.entries})
 }
 
-// troubled is the time until the next poll after an error that no retry mends.
+// troubled is the time until the next poll after an error that no retry fixes.
 const troubled = 10 * time.Minute
 
 type watch struct{ entries []activities.WatchEntry }

@@ -21,7 +21,7 @@ func (Stamp) MarshalJSON() ([]byte, error) { return json.Marshal(Number) }
 func (s *Stamp) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.number) }
 
 // Check panics unless this build writes histories of the same format. The workflow task then fails with the reason, which
-// the Web UI and every query show, and the workflow stays as it is: a worker of the right build goes on with it.
+// the Web UI and every query show. The workflow does not change, and a worker of the right build can continue it.
 func (s Stamp) Check() {
 	if s.number != Number {
 		panic(fmt.Sprintf("another build of Ratchet started this workflow: its history has format %d, but this worker reads format %d. "+

@@ -20,7 +20,7 @@ const (
 )
 
 // OfRun returns the Markdown that the Web UI shows for a run. It tells the state of the run. For a run
-// that waits, it tells the reason and how to settle the wait. It is a pure function of its arguments.
+// that waits, it tells the reason and how to resolve the wait. It is a pure function of its arguments.
 func OfRun(s *run.Snapshot, limited *run.Limited, refused []run.RefusedSignal) string {
 	var m markdown
 	m.printf("## %s\n\n", headlineOf(s))
@@ -165,7 +165,7 @@ func addCall(m *markdown, excerpt string, input run.Ref) {
 	}
 }
 
-// addCallForm adds how to decide about a tool call. A final refusal ends what is named.
+// addCallForm adds how to decide about a tool call. The text ends names what a final refusal ends.
 func addCallForm(m *markdown, approvalID string, signal any, ends string) {
 	m.printf("### Decide\n\n")
 	addLineForm(m, "approval", "approve "+approvalID, signal)
@@ -187,7 +187,7 @@ func addQuestion(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
 	addPatience(m, "answer", s.State.UpdatedAt, s.Input.Timeouts.Answer)
 }
 
-// addWays adds the ways to settle the wait, each with its consequence.
+// addWays adds the ways to resolve the wait, each with its consequence.
 func addWays(m *markdown, o run.Outlook) {
 	for _, w := range o.Ways() {
 		m.printf("- **%s**: %s\n", escapeMarkup(w.Do), escapeMarkup(w.Leads))

@@ -18,7 +18,7 @@ var sessionHeadlines = map[session.State]string{
 }
 
 // OfSession returns the Markdown that the Web UI shows for a session. It tells the state of the session and,
-// where it waits for a person, how to settle the wait.
+// where it waits for a person, how to resolve the wait.
 func OfSession(s *session.Snapshot) string {
 	var m markdown
 	m.printf("## %s\n\n", sessionHeadlines[s.State])
@@ -59,7 +59,7 @@ func addSessionAsk(m *markdown, s *session.Snapshot, a session.PendingAsk) {
 	addCommands(m, a.Commands)
 }
 
-// addTalk adds the messages that wait, the one under way, and the last ended ones.
+// addTalk adds the messages that wait, the one in progress, and the last ended ones.
 func addTalk(m *markdown, s *session.Snapshot) {
 	for _, w := range slices.Backward(s.Queue) {
 		m.printf("- waits: %s\n", escapeMarkup(clipRunes(w.Text, 120)))

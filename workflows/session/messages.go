@@ -38,7 +38,7 @@ type Choosing struct {
 	By string `json:"by,omitempty"`
 }
 
-// Chosen is the sticky choice now. Later says that a turn is under way, which ends by the choice it began with.
+// Chosen is the sticky choice now. Later says that a turn is in progress, which ends by the choice it began with.
 type Chosen struct {
 	setup.Choice
 	Later bool `json:"later,omitempty"`

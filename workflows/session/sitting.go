@@ -124,7 +124,7 @@ func (r *runner) callOwner(ctx workflow.Context, activity, in any, summary strin
 	}
 	var res activities.HandResult
 	err = workflow.ExecuteActivity(ownerActivity(r.sitting, r.s.Sitting.Queue, summary), activity, in).Get(ctx, &res)
-	if report.IsUnbegun(err) { // of one that was cancelled with its sitting that is not known: the note on disk tells
+	if report.IsUnbegun(err) { // if it was canceled with its sitting this is unknown: the note on disk has the answer
 		return false, nil
 	}
 	return res.Done, err
