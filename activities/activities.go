@@ -46,7 +46,7 @@ type Opening struct {
 	Dir  string // the working directory of its programs
 	// Sandbox is the policy of the run that the provider works for.
 	Sandbox run.Sandbox
-	// Options are those that the provider has in the run; they count for a probe alone.
+	// Options are the provider's options in the run. Only a probe uses them.
 	Options setup.Options
 	Log     io.Writer // receives the standard error of its programs
 }

@@ -50,7 +50,7 @@ func (a *Activities) CheckBranch(ctx context.Context, in BranchInput) (_ BranchR
 	return BranchResult{}, err
 }
 
-// RepositoryError is the type of errors about the user's repository that only a person can mend: it
+// RepositoryError is the type of errors about the user's repository that only a person can fix: it
 // lacks objects, it cannot be read, its list of borrowed objects names something else, or its branch of the
 // run's name belongs to another or was moved.
 const RepositoryError = run.CodeRepository

@@ -79,8 +79,8 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 	return s, os.MkdirAll(s.cache, 0o700)
 }
 
-// addCaches lays the caches of a kit into a shelter in the box. What is written there is received below private. The
-// directory gets the log.
+// addCaches adds the caches of a kit to the shelter of a box. Writes to them go to directories below private. Caches that
+// are left out are logged in dir.
 func (a *Activities) addCaches(s *shelter, kit toolchain.Kit, dir *rundir.Dir, repo run.Repository, b *box.Box, private string) error {
 	for _, c := range kit.Caches {
 		var refused error
@@ -104,9 +104,9 @@ func (a *Activities) addCaches(s *shelter, kit toolchain.Kit, dir *rundir.Dir, r
 	return nil
 }
 
-// KitFinder finds what the programs of an agent need in the box: the toolchains that the base commit of the repository
-// asks for, and their caches, as the checks have them, below layers of the slot's own. Without a box the agent has all of
-// the user's. The caller calls release, if it is not nil, once the agent has ended.
+// KitFinder finds the toolchains that the base commit of the repository asks for, and their caches, for the programs of an
+// agent in the box. The agent sees the same caches as the checks, below a layer of its slot. Without a box it has the
+// user's own. The caller must call release, if it is not nil, after the agent has ended.
 type KitFinder func(ctx context.Context, repo run.Repository, slot rundir.Slot, want run.Sandbox) (_ agent.Kit, release func(), err error)
 
 // FindKits returns the finder of these activities.
@@ -238,11 +238,11 @@ func (a *Activities) isUsers(ctx context.Context, in CheckInput) bool {
 	return err == nil
 }
 
-// keepBuilt keeps what checks on a commit of the user's have built and downloaded, for all later runs on the
-// repository. What such checks leave in a cache is then what the user's own tests could have left there. Checks on
+// keepBuilt keeps the files that checks on a commit of the user's have built and downloaded, for all later runs on the
+// repository. The user's own tests could have left the same files in a cache. Checks on
 // anything that a run has made keep nothing, and neither do checks after them, as the checks of a run that was reset:
 // they could forge the verdict on another run. So could commands that an agent has chosen: a run with read-only
-// caches keeps nothing. Keeping saves time alone, so its faults are told in the log of the run. The shelter must be
+// caches keeps nothing. Keeping only saves time, so its faults are only logged in the run. The shelter must be
 // released.
 func (a *Activities) keepBuilt(ctx context.Context, in CheckInput, s *shelter, at place) {
 	if own, err := at.isRunsOwn(); err != nil || own || in.CacheReadOnly {

@@ -54,7 +54,7 @@ func (t *attempt) keepError(ctx context.Context, partial []byte, spent run.Usage
 	})
 }
 
-// keepFailure keeps what came of attempt n, the text last: an attempt counts once its text has its name.
+// keepFailure stores the outcome of attempt n, the text last: an attempt counts once the file with its text exists.
 func keepFailure(dir *rundir.Dir, c Call, n int, p run.Problem, partial []byte, spent run.Usage) error {
 	if spent != (run.Usage{}) {
 		if _, err := keepJSON(dir, attemptUsage(c, n), spent); err != nil {

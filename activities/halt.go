@@ -11,9 +11,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// keepHalt keeps what came of a call that was halted, and settles the call. The usage is that of all attempts so far. Of a
-// call that waits for a usage limit or a permission it counts only where the call is not made again: made again, it finds on
-// disk what came before.
+// keepHalt stores the text of a halted call and ends the call. The usage covers all attempts so far. If the call waits for
+// a usage limit or a permission, the usage counts only if the call is not made again: the next call reads the earlier
+// usage from disk.
 func (t *attempt) keepHalt(text []byte, resp provider.Response) (reply, error) {
 	h, used := *resp.Halt, usageOf(resp)
 	if h.Permission != nil {

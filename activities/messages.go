@@ -169,7 +169,7 @@ type CheckInput struct {
 	// Baseline is set for the checks on the base commit, which run before any provider is called. Commit
 	// is the base then: the code is the user's own, and the run has not changed it yet.
 	Baseline bool `json:"baseline,omitempty"`
-	// Before is the report of the run's baseline, with which the results are compared; nil: there is none.
+	// Before is the report of the run's baseline, with which the results are compared; nil: none.
 	Before *run.Ref `json:"before,omitempty"`
 }
 

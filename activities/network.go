@@ -12,7 +12,7 @@ import (
 
 // network is the way of the checks out of their box.
 type network struct {
-	boxes *egress.Boxes // nil: there is none
+	boxes *egress.Boxes // nil: none
 	env   []string      // the variables that the checks see
 }
 

@@ -14,7 +14,7 @@ import (
 // CheckOnce runs checks on the base commit of a repository as a run does: in a checkout of their own, in the
 // box, over the same caches. It belongs to no run and leaves no record, but keeps its builds for later
 // runs; see keepBuilt. It calls show with the current step. A second call runs the checks again, after it has removed
-// what a killed call with the same run id has left; it waits for one that is under way.
+// what a killed call with the same run id has left; it waits for one that is in progress.
 //
 // It is a function, for workers serve every exported method of Activities: it removes the directory of the
 // run that the input names.

@@ -49,8 +49,8 @@ func unkeptError(what string, cause error, used run.Usage, before []run.Retry) e
 	return temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), cause, used, before)
 }
 
-// tellUsed is tellSpent for an attempt that the provider has told of as far as seen. Where the engine asked for its end, the
-// error is a cancellation that carries what all attempts have used: nobody makes the call again.
+// tellUsed is tellSpent for an attempt whose provider has reported the usage seen. If the engine asked the attempt to end,
+// the error is a cancellation with the usage of all attempts, because the call is not made again.
 func (a *Activities) tellUsed(ctx context.Context, c Call, seen run.Usage, err error) error {
 	stopped := errors.Is(err, context.Canceled) || temporal.IsCanceledError(err)
 	if !stopped || !temporal.IsCanceledError(context.Cause(ctx)) { // an end of the worker is no cancellation
@@ -106,7 +106,7 @@ func addSpent(err error, used run.Usage, before []run.Retry) error {
 	if app.HasDetails() {
 		_ = app.Details(&later, &retries) // no other error of a call has details of another kind
 	}
-	return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), temporal.ApplicationErrorOptions{ // without a cause, by which it would be made anew
+	return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), temporal.ApplicationErrorOptions{ // without a cause, by which it would be made again
 		NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(), Category: app.Category(),
 		Details: []any{used.Add(later), run.AddRetries(before, retries)},
 	})

@@ -99,7 +99,7 @@ func planPatch(ctx context.Context, w *workspace.Workspace, on run.Commit, diff 
 // model may have named any.
 func (a *Activities) planMasked(ctx context.Context, w *workspace.Workspace, on run.Commit, diff []byte, most patch.Limits) (*patch.Change, []byte, error) {
 	change, made, err := planPatch(ctx, w, on, a.redact.Reveal(diff), most)
-	if _, refused := errors.AsType[*patch.Refusal](err); refused { // its words may hold what was revealed; or the file holds the very label
+	if _, refused := errors.AsType[*patch.Refusal](err); refused { // its text may hold a revealed secret, or the file may hold the label itself
 		change, made, err = planPatch(ctx, w, on, diff, most)
 	}
 	if refusal, ok := errors.AsType[*patch.Refusal](err); ok {

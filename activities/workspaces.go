@@ -130,7 +130,7 @@ func (s *workspaces) release(h *held, after time.Duration) {
 	}
 }
 
-// closeUnused closes the workspace unless somebody uses it again.
+// closeUnused closes the workspace unless it is in use again.
 func (s *workspaces) closeUnused(h *held) {
 	s.mu.Lock()
 	closes := h.users == 0 && s.open[h.id] == h

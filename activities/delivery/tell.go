@@ -28,7 +28,7 @@ type TellInput struct {
 const UnknownSessionError = "SessionUnknown"
 
 // TellSession gives the session the batch, and returns once the session's workflow has it. A second call with the same
-// batch changes nothing: batches have ids. A session that refuses the batch is an error that no retry mends.
+// batch changes nothing: batches have ids. A session that refuses the batch is an error that no retry fixes.
 func (Teller) TellSession(ctx context.Context, in TellInput) error {
 	return GiveBatch(ctx, activity.GetClient(ctx), in)
 }

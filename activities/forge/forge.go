@@ -27,7 +27,7 @@ import (
 type Config struct {
 	RunsDir string
 	Servers []forge.Server
-	// Link returns the address of a run on the review page; nil or empty: there is none.
+	// Link returns the address of a run on the review page; nil or empty: none.
 	Link func(run.ID) string
 	// Redact removes the worker's secrets from a text.
 	Redact func(string) string
@@ -44,7 +44,7 @@ type Activities struct{ config Config }
 // New returns the activities.
 func New(c Config) *Activities { return &Activities{c} }
 
-// The types of errors that no retry mends.
+// The types of errors that no retry fixes.
 const (
 	NotConfiguredError = "ForgeNotConfigured" // the worker has no token for the server
 	RefusedError       = "ForgeRefused"       // the server or the state of the repository forbids it
@@ -162,7 +162,8 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 	return out, nil
 }
 
-// SetStatus sets the status of the pushed commit: what was approved, by whom, and which checks passed.
+// SetStatus sets the status of the pushed commit: the number of approved patches, who approved them, and which checks
+// passed.
 func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) error {
 	r, err := a.read(in.RunID)
 	if err != nil {

@@ -19,8 +19,8 @@ type Looked struct {
 	Pull       int        `json:"pull"`
 }
 
-// LookAtPull returns what the server says of a pull request and its issue. The result holds no word of anybody: what a
-// run has to read StartRound reads again.
+// LookAtPull returns the state of a pull request and its issue. The result holds no text that a person wrote: StartRound
+// reads the text for a run again.
 func (a *Activities) LookAtPull(ctx context.Context, in Looked) (out ticket.Look, err error) {
 	client, err := a.clientOf(in.Repository)
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *Activities) LookAtPull(ctx context.Context, in Looked) (out ticket.Look
 // maxName bounds the characters of a check's name.
 const maxName = 100
 
-// feedback is what is said of one commit of a pull request.
+// feedback holds the reviews and checks of one commit of a pull request.
 type feedback struct {
 	head      string
 	checks    []forge.Check
@@ -81,14 +81,14 @@ type feedback struct {
 	redact    func(string) string
 }
 
-// review is a review by somebody who may write to the repository, with its comments that are not resolved.
+// review is a review by a person who may write to the repository, with its unresolved comments.
 type review struct {
 	forge.Review
 	comments []forge.Comment
 }
 
-// feedbackOn asks what is said of a commit. Only words of people count who may write to the repository, only reviews of this
-// very commit, and none of the account of the token. An approval of the issue's author counts for nothing.
+// feedbackOn returns the feedback on a commit. Only reviews of exactly this commit count, by people who may write to the
+// repository. Reviews by the token's account, and approvals by the issue's author, do not count.
 func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, pull int, head, author string) (f feedback, err error) {
 	f = feedback{head: head, redact: a.redact}
 	if f.checks, err = client.Checks(ctx, head); err != nil {

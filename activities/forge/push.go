@@ -139,7 +139,7 @@ func movedError(r forge.Repo, branch, stands string) error {
 	return refusedf("branch %s of %s has commits of others%s, which are not overwritten: merge them by hand, or delete the branch there", branch, r, at)
 }
 
-// pushError tells a refusal of the server, which no retry mends, from a failure on the way.
+// pushError tells a refusal of the server, which no retry fixes, from a failure on the way.
 func pushError(r forge.Repo, err error) error {
 	failed, ok := errors.AsType[*git.Error](err)
 	if !ok {

@@ -22,11 +22,12 @@ import (
 type Ticket struct {
 	Repository forge.Repo `json:"repository"`
 	Issue      int        `json:"issue"`
-	// Input is the runs', without an id, a name, a goal and a base commit. Its budget of money is that of all runs.
+	// Input is the input of each run, without an id, a name, a goal and a base commit. Its budget of money is for all runs
+	// together.
 	Input run.Input `json:"input"`
 	// Base is the branch or commit that the first run begins at.
 	Base string `json:"base"`
-	// Template is that of the branches' names; empty: the default.
+	// Template is the template of branch names; empty: the default.
 	Template string `json:"template,omitempty"`
 	Remote   string `json:"remote,omitempty"` // as in Target
 	Into     string `json:"into,omitempty"`   // the branch to merge into, as Target.Base
@@ -101,7 +102,7 @@ func (a *Activities) FreezeIssue(ctx context.Context, in Ticket) (out Frozen, er
 type Round struct {
 	Ticket Ticket       `json:"ticket"`
 	State  ticket.State `json:"state"`
-	// Name is that of the workflow execution. With the number of the run it makes the run's id.
+	// Name is the name of the workflow execution. The name and the number of the run make the run's id.
 	Name string `json:"name"`
 }
 
@@ -113,7 +114,7 @@ type Begun struct {
 }
 
 // StartRound starts the next run of a ticket: the first with the text of the issue, a later one at the last commit of
-// the one before, with what checks and people say of it at this moment. A second call finds the run of the first.
+// the one before, with its current failed checks and reviews. A second call finds the run of the first.
 func (a *Activities) StartRound(ctx context.Context, in Round) (out Begun, err error) {
 	id := run.ID(uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "ratchet-ticket:%s:%d", in.Name, in.State.Runs+1)).String())
 	if name, known, err := a.config.Engine.Known(ctx, id); err != nil || known {

@@ -30,9 +30,9 @@ type Polled struct {
 	Changed []string                         `json:"changed"`
 }
 
-// PollPulls returns when something has changed of what the tickets of a repository wait for. While nothing has, its error
-// makes the engine call again after a while, which takes no room in a history and no place in a worker. What it has seen
-// is kept in its heartbeat, so that each call asks only for what is new.
+// PollPulls returns when a pull request that a ticket waits for has changed. Until then it returns an error, and the engine
+// calls it again after a while: this adds no event to the history and occupies no slot of the worker. Its heartbeat keeps
+// what it has seen, so each call asks only for changes.
 func (a *Activities) PollPulls(ctx context.Context, entries []WatchEntry) (out Polled, err error) {
 	seen := map[string]map[string]forge.Seen{}
 	if activity.HasHeartbeatDetails(ctx) {

@@ -1,5 +1,5 @@
-// Package notify tells people of runs: by a program of the worker's operator, or by a webhook. What it leads to is
-// configured at the worker. A run only says that it is told of.
+// Package notify notifies people about runs: by a program of the worker's operator, or by a webhook. Program and address
+// are configured at the worker. A run only names the channels.
 package notify
 
 import (
@@ -26,7 +26,7 @@ type Config struct {
 	Command string        // for sh -c; empty: none
 	Webhook string        // URL; empty: none
 	Secret  notify.Secret // of the webhook
-	// Link returns the address of a run on the review page; nil or empty: there is none.
+	// Link returns the address of a run on the review page; nil or empty: none.
 	Link func(run.ID) string
 	// Environ is the environment of the command.
 	Environ []string
@@ -70,7 +70,7 @@ type TellInput struct {
 	Notice  notify.Notice `json:"notice"`
 }
 
-// RefusedError is the type of an error that no retry mends.
+// RefusedError is the type of an error that no retry fixes.
 const RefusedError = "NoticeRefused"
 
 // Tell delivers a notice by a channel. A second call delivers it again, with the same id. A channel that the worker does
@@ -95,8 +95,8 @@ func (a *Activities) Tell(ctx context.Context, in TellInput) error {
 	return nil
 }
 
-// runCommand calls the operator's program. What it is told stands in variables and on its standard input, never in the
-// command line, where a shell would read it.
+// runCommand calls the operator's program. It gets the notice in variables and on standard input, never in the command
+// line, where a shell would read it.
 func (a *Activities) runCommand(ctx context.Context, n notify.Notice, link string) error {
 	body, err := n.Body(link)
 	if err != nil {
@@ -121,8 +121,8 @@ func (a *Activities) startProgram(ctx context.Context, env []string, in io.Reade
 	return nil
 }
 
-// The bounds of what a failed program has said: of what is searched for secrets in bytes, and of what is told in
-// characters. Less is told than is searched, so no part of a secret that was cut off is.
+// The bounds of a failed program's output: the part that is searched for secrets, in bytes, and the part that is reported,
+// in characters. The reported part is shorter, so it never holds a piece of a secret that the search cut off.
 const (
 	keptOutput = 8 << 10
 	toldOutput = 300

@@ -20,7 +20,7 @@ type Progress struct {
 	Tail  string `json:"tail,omitempty"`
 	// Used is the usage of a provider's call so far, as far as it is known.
 	Used run.Usage `json:"used,omitzero"`
-	// Steers says that the agent takes the notes of people into the turn under way.
+	// Steers says that the agent takes the notes of people into the current turn.
 	Steers bool `json:"steers,omitempty"`
 }
 

@@ -49,7 +49,7 @@ func New(h Host) *Activities { return &Activities{h} }
 
 // The types of errors.
 const (
-	CannotStartError = "ScheduleCannotStart" // no retry mends it
+	CannotStartError = "ScheduleCannotStart" // no retry fixes it
 	OpenError        = "ScheduledRunOpen"    // the run is not over
 )
 
@@ -58,8 +58,8 @@ func IDOf(fire string) run.ID {
 	return run.ID(uuid.NewSHA1(uuid.NameSpaceURL, []byte("ratchet-schedule:"+fire)).String())
 }
 
-// StartScheduled starts the run of a fire, which is named by its workflow id. A second call finds the run of the first. The error is a
-// CannotStartError if the repository or its base is not there.
+// StartScheduled starts the run of a fire, which is named by its workflow id. A second call finds the run of the first.
+// The error is a CannotStartError if the repository or its base is missing.
 func (a *Activities) StartScheduled(ctx context.Context, p Plan, fire string) (Started, error) {
 	in := p.Input
 	in.RunID = IDOf(fire)

@@ -36,13 +36,13 @@ func (p Processes) Sitting(id, epoch string) (agent.Session, bool) {
 }
 
 // delivering is a sitting's session. A delivery that begins a turn is noted as a message is, so that the turn is the
-// sitting's own; one into the turn under way is a part of that.
+// sitting's own; one into the current turn is a part of that.
 type delivering struct {
 	agent.Watched
 	sitting *sitting
 }
 
-// noteSteer says that the turn under way reads a delivery from now on: it starts no run and uses no tool that needs a
+// noteSteer says that the current turn reads a delivery from now on: it starts no run and uses no tool that needs a
 // permission. This stays so where the steer fails, for that may not be known in time.
 func (s *sitting) noteSteer() {
 	s.mu.Lock()

@@ -135,7 +135,7 @@ func (s *sitting) takeAsk(p run.Permit) (agent.Permission, bool) {
 	return asked, true
 }
 
-// Interrupt ends the turn under way, whose end then says so. Without a turn it does nothing.
+// Interrupt ends the current turn, whose end then says so. Without a turn it does nothing.
 func (o *Owner) Interrupt(ctx context.Context, r SittingRef) (HandResult, error) {
 	s, err := o.a.findSitting(r.Session, r.Epoch)
 	if err != nil {

@@ -57,7 +57,7 @@ func (a *Activities) longestIdle() *sitting {
 	return found
 }
 
-// mayLeave refuses further messages to the sitting, unless a turn that no person holds up is under way.
+// mayLeave refuses further messages to the sitting, unless a turn that no person holds up is in progress.
 func (a *Activities) mayLeave(s *sitting) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -107,7 +107,7 @@ func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error
 }
 
 // startAgent starts the agent. A session of the agent in which no turn was taken may be unknown to it, and
-// is begun anew. If the agent was heard in its first turn, it has forgotten the session.
+// is started again. If the agent was heard in its first turn, it has forgotten the session.
 func (s *sitting) startAgent(ctx context.Context, adapter agent.Adapter, o agent.Options) (end session.End, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

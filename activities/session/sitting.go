@@ -44,13 +44,13 @@ type sitting struct {
 	mu   sync.Mutex // after Activities.mu
 	note note
 	over bool      // the note is the next sitting's
-	turn *turn     // under way; nil: none
+	turn *turn     // in progress; nil: none
 	last time.Time // of the last sign of life
 	// own holds the calls of our own tools that wait for a decision.
 	own map[string]chan agent.PermissionDecision
 }
 
-// turn is a turn under way.
+// turn is a turn in progress.
 type turn struct {
 	Handover
 	delivery   bool

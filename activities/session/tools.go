@@ -118,7 +118,7 @@ func (s *sitting) permitCall(ctx context.Context, message string, asked agent.Pe
 // withdrawLimit bounds the wait for a follower that may have ended.
 const withdrawLimit = time.Second
 
-// addOwnCall adds a call of our own tools to those that wait for a decision, if the turn of the message is under way.
+// addOwnCall adds a call of our own tools to those that wait for a decision, if the turn of the message is in progress.
 func (s *sitting) addOwnCall(message, id string) (<-chan agent.PermissionDecision, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
