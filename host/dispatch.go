@@ -61,9 +61,9 @@ func ParseObserveTimeout(text string) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// ResumeVariable names the variable that lists the backends besides pi whose dormant sessions
-// dispatches resume, by their names or those of their agents, separated by commas. The list is empty by
-// default: by the contract those sessions receive only mail.
+// ResumeVariable names the variable that lists the backends besides pi whose dormant sessions dispatches resume. An entry
+// is the name of a backend or of its agent; commas separate entries. The list is empty by default: by the contract those
+// sessions receive only mail.
 const ResumeVariable = "RATCHET_RESUME"
 
 // resumedBackends returns the backends of ResumeVariable.

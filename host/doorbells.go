@@ -25,7 +25,7 @@ type Doorbells struct {
 // between two looks.
 const lostAfter = time.Minute
 
-// Start looks until ctx ends or stop is called. Stop returns when no look is under way any more.
+// Start looks until ctx ends or stop is called. Stop returns when no look is in progress any more.
 func (b Doorbells) Start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -55,7 +55,7 @@ func (c Config) openForges() (servers []forge.Server, err error) {
 	if !slices.ContainsFunc(flags, func(f forgeFlag) bool { return f.url == gitHubURL }) {
 		for _, name := range forgeVariables {
 			value, _ := c.lookup(name)
-			if forge.CheckToken(value) != nil { // nobody has asked for it: it may be for something else
+			if forge.CheckToken(value) != nil { // no flag names this variable: it may be for another program
 				continue
 			}
 			flags = append(flags, forgeFlag{forge.GitHub, gitHubURL, name})

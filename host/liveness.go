@@ -86,7 +86,7 @@ func (n *noted) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActi
 	return n.Next.ExecuteActivity(proc.Keep(ctx, held.File()), in)
 }
 
-// AwaitAttempts waits until no attempt is under way in this process, for limit at most. A worker that has stopped has
+// AwaitAttempts waits until no attempt is in progress in this process, for limit at most. A worker that has stopped has
 // ended the contexts of its activities, and does not wait for them to keep what they have used.
 func (l *Liveness) AwaitAttempts(limit time.Duration) {
 	late := time.NewTimer(limit)
@@ -112,7 +112,7 @@ const (
 )
 
 // Start reports the attempts of dead workers, at once and then every sweepEvery, until ctx ends or
-// stop is called. Stop returns when no report is under way any more.
+// stop is called. Stop returns when no report is in progress any more.
 func (l *Liveness) Start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 // secretVariable holds the key by which webhooks are signed. It stands in no command line, which other users can read.
 const secretVariable = "RATCHET_WEBHOOK_SECRET"
 
-// addNotifyFlags adds the flags of notices. What they name is run and called outside of the box, so that no file of a
+// addNotifyFlags adds the flags of notices. Their program and address are used outside of the box, so that no file of a
 // repository can say it.
 func (c *Config) addNotifyFlags(flags *flag.FlagSet) {
 	flags.StringVar(&c.Notify.Command, "notify", "", "shell `command` that is run when a run needs you or has ended; it gets RATCHET_TITLE, RATCHET_TEXT and RATCHET_LINK as variables, and JSON on standard input")

@@ -164,7 +164,7 @@ func (h *Host) startReview(w *Worker) (err error) {
 	return w.Review.Place().Write(h.config.RunsDir)
 }
 
-// Stop ends what Serve started, the connection last. It waits for the activities under way as long as
+// Stop ends what Serve started, the connection last. It waits for the activities in progress as long as
 // temporalclient.WorkerOptions says, ends their contexts, and waits for stopLimit more. A second call does nothing.
 func (w *Worker) Stop() {
 	for len(w.stop) > 0 {

@@ -58,8 +58,8 @@ func (e askError) Error() string {
 	return fmt.Sprintf("you have %s", display.Count(int(e), "comment", "comments"))
 }
 
-// doForm does as a form says and leads on: after a decision to what waits next. A refusal is shown at the run, and the
-// words stay in the form.
+// doForm carries out a form and redirects: after a decision to the next waiting item. If the form is refused, the run's
+// page shows the reason, and the text stays in the form.
 func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) {
 	r.PostForm = withLineFeeds(r.PostForm)
 	out, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
@@ -87,7 +87,7 @@ func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) 
 	leadTo(w, r, out, RunPath(id))
 }
 
-// leadTo leads from a form of the page at a path to where it leads, with the word for what it has done.
+// leadTo redirects from a form of the page at a path. The address carries a word that names the form's effect.
 func leadTo(w http.ResponseWriter, r request, out outcome, from string) {
 	to, query := firstOf(out.path, from), url.Values{}
 	if out.said != "" {
@@ -267,5 +267,5 @@ func cancelRun(p *page, ctx context.Context, id run.ID, _ string, _ url.Values) 
 	return outcome{said: "canceled"}, p.runs.Cancel(ctx, id)
 }
 
-// newOnce returns a name by which a form does what it does once, however often it is sent.
+// newOnce returns a name for a form, by which its effect happens once if it is sent several times.
 func newOnce() string { return rand.Text() }

@@ -120,7 +120,7 @@ func refuseForm(w http.ResponseWriter, r *http.Request, why string, code int) {
 	http.Error(w, why, code)
 }
 
-// refusalOf returns why a request is refused whoever it is from, and the code of the answer; zero: it is not.
+// refusalOf returns the reason for refusing a request from any caller, and the code of the answer; zero: not refused.
 func (d *door) refusalOf(r *http.Request) (why string, code int) {
 	site := r.Header.Get("Sec-Fetch-Site")
 	origin := r.Header.Get("Origin")
@@ -277,7 +277,7 @@ func (d *door) cookieName() string {
 	return "ratchet_review_" + d.port
 }
 
-// proveKey answers with a code that only a holder of the key can make, for who is about to print a link.
+// proveKey answers with a code that proves that this server has the key. A program asks for it before it prints a link.
 func (d *door) proveKey(w http.ResponseWriter, r *http.Request) {
 	nonce := r.URL.Query().Get("nonce")
 	if nonce == "" || len(nonce) > maxNonce {

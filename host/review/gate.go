@@ -100,7 +100,7 @@ func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, want
 	return v
 }
 
-// thenWords says what Apply does, from what the run says of it.
+// thenWords returns the consequence of Apply, in the words of the run.
 func thenWords(next string) string {
 	switch rest := strings.TrimPrefix(next, "the patch is applied, and "); {
 	case strings.HasPrefix(rest, "the checks run"):

@@ -50,7 +50,7 @@ func (k Key) verifies(code, label string, parts ...string) bool {
 // LoginLife is the time in which a login link must be used.
 const LoginLife = 10 * time.Minute
 
-// sessionLife is the time after which a browser has to log in anew.
+// sessionLife is the time after which a browser has to log in again.
 const sessionLife = 14 * 24 * time.Hour
 
 // MaxName bounds the name of a person, in bytes: run.Decision takes 128.

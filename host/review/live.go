@@ -16,9 +16,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
-// live tells open pages that what they show has changed. The engine wakes it: the pages of one run share one follower
-// of its history. The pages of a session share one that asks for its state, and those of all runs one that asks for the
-// list of the open ones, for which the engine has nothing to wait for.
+// live tells open pages to load their content again. The pages of one run share one follower of its history, which the
+// engine wakes. The pages of a session share one follower that polls its state, and the pages of all runs share one that
+// polls the list of open runs, because the engine offers nothing to wait for.
 type live struct {
 	runs     Runs
 	sessions Sessions      // nil: none are followed

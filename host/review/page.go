@@ -110,7 +110,7 @@ func (p *page) serveRun(w http.ResponseWriter, r request, name, last string) {
 	}
 }
 
-// codeOf returns the code of the answer that tells of an error.
+// codeOf returns the code of the answer that reports an error.
 func codeOf(err error) int {
 	_, missing := errors.AsType[*runs.NotFoundError](err)
 	_, refused := errors.AsType[*runs.RefusedError](err)

@@ -33,8 +33,8 @@ func tableAddress(a *net.TCPAddr, form func(net.IP) net.IP) string {
 	return fmt.Sprintf("%s:%04X", b.String(), a.Port)
 }
 
-// findOwner looks for a socket of a process. The table has no inode for one that its process has closed, and calls root
-// its owner, whoever had it.
+// findOwner looks for a socket of a process. For a socket that its process has closed, the table has no inode and always
+// names root as its owner.
 func findOwner(table, from, to string) int {
 	const local, remote, owner, inode = 1, 2, 7, 9
 	f, err := os.Open(table)

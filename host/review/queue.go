@@ -206,7 +206,7 @@ func (r *row) addPending(p run.Pending) {
 // walk are the links from one thing that waits to its neighbours.
 type walk struct {
 	Place          string // such as 2 of 5; empty: this page is of nothing that waits
-	Previous, Next string // paths; empty: there is none
+	Previous, Next string // paths; empty: none
 }
 
 // waitsNow returns what waits. Pages that are loaded at once share one look.
@@ -241,8 +241,8 @@ func (p *page) walkFrom(ctx context.Context, path string) (w walk, waits int) {
 	return w, len(rows)
 }
 
-// nextAfter returns the path of what waits next once a decision at a path is made: what is behind it in the order of the
-// queue, or else the first. It is empty where nothing else waits.
+// nextAfter returns the path of the next waiting item after a decision at a path: the one behind it in the queue, or else
+// the first. It returns "" if nothing else waits.
 func (p *page) nextAfter(ctx context.Context, path string) string {
 	rows := p.waitsNow(ctx)
 	p.looking.Lock()

@@ -1,6 +1,6 @@
-// Package review serves the page on which people look at runs and decide. The page shows what the queries of a run and
-// its record say, and each thing that a person does there is one update of that run, or one command of the program. It
-// keeps only which commands are under way. docs/review.md has the rules of who may use it.
+// Package review serves the page on which people look at runs and decide. The page shows the answers of a run's queries
+// and its record. Each action of a person is one update of that run, or one command of the program. The package stores
+// only which commands are in progress. docs/review.md says who may use the page.
 package review
 
 import (
@@ -44,7 +44,7 @@ type Runs interface {
 	Cancel(context.Context, run.ID) error
 }
 
-// Record reads what a run has on the disk of this host: its record and its repository. On another host both are missing.
+// Record reads a run's record and repository on the disk of this host. For a run of another host both are missing.
 type Record interface {
 	// Load returns the artifact of a reference.
 	Load(run.ID, run.Ref) ([]byte, error)
@@ -78,7 +78,7 @@ type Commands interface {
 	Start(context.Context, NewRun) (run.ID, error)
 }
 
-// NewRun is a run to start. An empty provider is that of the settings.
+// NewRun is a run to start. An empty provider means the one in the settings.
 type NewRun struct{ Repository, Goal, Provider string }
 
 // Off is the Address of a page that is not served.
@@ -137,7 +137,7 @@ func (c Config) Check() error {
 	return nil
 }
 
-// publicURL returns the URL of the configuration; nil: there is none.
+// publicURL returns the URL of the configuration; nil: none.
 func (c Config) publicURL() (*url.URL, error) {
 	if c.URL == "" {
 		return nil, nil
@@ -262,7 +262,7 @@ func (s *Server) Short(link string) string {
 // NoticeLife is the time in which the link of a notice logs in: people read them late.
 const NoticeLife = 24 * time.Hour
 
-// NoticeLink returns a link to a run for a notice. It logs a person in once, who may decide and not open the Web UI.
+// NoticeLink returns a link to a run for a notice. It logs in once. The person may decide, but not open the Web UI.
 func (s *Server) NoticeLink(name string, id run.ID) string {
 	return s.Short(s.URL + loginPath + "#" + s.key.loginCode(name, time.Now().Add(NoticeLife)) + RunPath(id))
 }

@@ -16,8 +16,8 @@ func isWebUI(r *http.Request) bool {
 	return r.URL.Path == UIPath || strings.HasPrefix(r.URL.Path, UIPath+"/")
 }
 
-// serveWebUI hands a request of the owner on to the engine. Who is in the Web UI can start any workflow, and so run any
-// command as the worker's user: a person who may only decide is refused.
+// serveWebUI passes a request of the owner to the engine. The Web UI can start any workflow, and so run any command as the
+// worker's user. Therefore people who may only decide are refused.
 func (d *door) serveWebUI(w http.ResponseWriter, r *http.Request) {
 	c, ok := d.callerOf(r)
 	switch {

@@ -63,7 +63,7 @@ func statWords(s run.Stat) string {
 	return fmt.Sprintf("%s, +%d −%d", display.Count(s.Files, "file", "files"), s.Added, s.Deleted)
 }
 
-// costWords returns what was used, in money where that is known; empty: nothing is known.
+// costWords returns the cost of a usage if it is known, else its tokens; empty: neither is known.
 func costWords(u run.Usage) string {
 	switch {
 	case u.Cost > 0:

@@ -14,14 +14,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// works are the commands under way that forms have begun. The engine and git hold what comes of them.
+// works are the commands in progress that forms have begun. The engine and git hold what comes of them.
 type works struct {
 	mu     sync.Mutex
 	merges map[run.ID]*work // the last merge of a run, until it succeeds
 	starts map[string]*work // by the name of the form
 }
 
-// work is a command under way.
+// work is a command in progress.
 type work struct {
 	done chan struct{} // closed when the others are set
 	id   run.ID        // of the run that it has started
@@ -42,7 +42,7 @@ func (w *work) isOver() bool {
 const (
 	// workLimit bounds a command that starts a run: it asks the worker for the providers.
 	workLimit = 90 * time.Second
-	// mergePatience is how long a form waits for its merge. The page tells how one that runs checks goes on.
+	// mergePatience is how long a form waits for its merge. After that the page shows the progress of the checks.
 	mergePatience = 10 * time.Second
 )
 
@@ -81,7 +81,7 @@ func mergeRun(p *page, ctx context.Context, id run.ID, by string, form url.Value
 	return outcome{}, nil
 }
 
-// beginMerge begins the merge of a run, unless one is under way.
+// beginMerge begins the merge of a run, unless one is in progress.
 func (p *page) beginMerge(id run.ID, into, by string) *work {
 	p.works.mu.Lock()
 	defer p.works.mu.Unlock()

@@ -18,7 +18,8 @@ const maxBranches = 20
 
 // Begin gives the run a name and the branch that goes with it, and starts it. The template is the branch's; empty means
 // run.DefaultBranch. The name is noted in the runs directory, where that is on this host. A start that surely failed
-// leaves no branch. One whose answer was lost is a start if the engine has the run, and the branch stays if nobody knows.
+// leaves no branch. If the answer to a start was lost, the engine is asked whether it has the run. The branch stays if
+// this cannot be learned.
 func (c *Client) Begin(ctx context.Context, in *run.Input, runsDir, template string) error {
 	if err := c.NameRun(ctx, in, runsDir, template); err != nil {
 		return err

@@ -30,7 +30,7 @@ type Listed struct {
 	// Sandbox is run.SandboxOff for a run without the box that a starter has begun;
 	// else empty.
 	Sandbox run.Sandbox `json:"sandbox,omitempty"`
-	// By is the local user who started the run; empty: nobody said.
+	// By is the local user who started the run; empty: unknown.
 	By string `json:"by,omitempty"`
 	// Session is the standing session whose agent started the run, in By's name; empty: a person did.
 	Session string     `json:"session,omitempty"`

@@ -16,9 +16,9 @@ import (
 // trouble is how often a waiting client looks why the pull request is not there yet.
 const trouble = 2 * time.Second
 
-// PullRequest has the worker push the branch of a run and open its pull request, or bring the one that is there up to
-// date, and waits for the result. A call while another is under way waits for that one. Where a step fails and is tried
-// again, tell gets the reason, once each. If ctx ends, the worker goes on.
+// PullRequest has the worker push the branch of a run and open or update its pull request, and waits for the result. If
+// another call is in progress, it waits for that one. If a step fails and is retried, tell gets each reason once. If ctx
+// ends, the worker continues.
 func (c *Client) PullRequest(ctx context.Context, in activities.Target, tell func(string)) (out forge.Result, err error) {
 	if err := c.mayDecide(); err != nil {
 		return out, err

@@ -126,8 +126,8 @@ func (c *Client) unansweredError(ctx context.Context, id run.ID, err error) erro
 	return err
 }
 
-// Unanswered returns the reason why no worker answers for a workflow: that of a worker that cannot go on with it, as with
-// the history of another build, or ErrNoWorker. The context may have ended.
+// Unanswered returns the reason why no worker answers for a workflow: the error of a worker that cannot continue it, for
+// example because another build wrote its history, or ErrNoWorker. The context may have ended.
 func Unanswered(ctx context.Context, c client.Client, workflowID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

@@ -48,7 +48,7 @@ func (v View) Over() bool { return v.State.Status.Terminal() }
 // Needs says what the run needs from a person.
 func (v View) Needs() Needs { return NewNeeds(v.State.RunID, v.Facts.Name, v.State.Status, v.Pending) }
 
-// View looks at a run. The error is a *NotFoundError if neither the engine nor this host knows it. The error of an open run
+// View reads a run. The error is a *NotFoundError if the engine and this host do not know it. The error of an open run
 // that does not answer, such as ErrNoWorker, comes with what the engine says.
 func (c *Client) View(ctx context.Context, id run.ID) (View, error) {
 	e, err := c.Describe(ctx, id)
@@ -69,7 +69,7 @@ func (c *Client) complete(ctx context.Context, e Execution) (View, error) {
 	return mergeView(e, s)
 }
 
-// sources are what is known of a run besides what the engine says.
+// sources are the sources of a run's state besides the engine.
 type sources struct {
 	state   run.State
 	facts   rundir.Facts

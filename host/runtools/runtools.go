@@ -26,7 +26,7 @@ const (
 	Wait  = "ratchet_run_wait"
 )
 
-// Runs are the runs that an agent may look at. The argument name is what the agent calls a run by.
+// Runs are the runs that an agent may look at. The argument name is the agent's name for a run.
 type Runs[Entry, State any] interface {
 	List(context.Context, runs.Filter) ([]Entry, error)
 	// Standing says where the run stands and what it needs.

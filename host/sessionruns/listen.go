@@ -74,7 +74,7 @@ type served struct {
 	Server
 	sessionacts.Caller
 	client *runs.Client
-	calls  chan struct{} // holds a token for each call under way
+	calls  chan struct{} // holds a token for each call in progress
 
 	// starting holds a token while a run is started: the bounds of the grant count what there is.
 	starting chan struct{}

@@ -55,8 +55,8 @@ func CheckListen(address string) error {
 	return nil
 }
 
-// Open starts the export that the configuration asks for. The error says that the address is taken, or what is wrong
-// with a standard variable.
+// Open starts the export that the configuration asks for. It fails if the address is taken or a standard variable is
+// invalid.
 func Open(ctx context.Context, c Config) (*Metrics, error) {
 	var readers []sdkmetric.Option
 	if c.wantsOTLP() {
@@ -139,7 +139,7 @@ const (
 	stopLimit = 2 * time.Second
 )
 
-// Stop exports what is due and ends the export.
+// Stop exports the last values and ends the export.
 func (m *Metrics) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
