@@ -79,11 +79,11 @@ type Defaulted interface {
 	Default() Choice
 }
 
-// Steerer is a session whose agent takes messages into the turn under way.
+// Steerer is a session whose agent takes messages into the current turn.
 type Steerer interface {
 	Session
 
-	// Steer gives the turn under way another user message, which the agent reads
+	// Steer gives the current turn another user message, which the agent reads
 	// before the turn ends. It returns ErrNoTurn if no turn is in progress. After an
 	// error the message was not taken, unless the error is ctx.Err().
 	Steer(ctx context.Context, text string) error
@@ -111,7 +111,7 @@ type Session interface {
 	Events() <-chan Event
 
 	// Send begins a turn with a user message. It returns ErrBusy while a turn is
-	// under way, and ErrGone if the session no longer takes input. Later errors
+	// in progress, and ErrGone if the session no longer takes input. Later errors
 	// are in the Turn event that ends the turn.
 	Send(ctx context.Context, text string) error
 
@@ -119,7 +119,7 @@ type Session interface {
 	// is pending under the id: it was answered, withdrawn, or never asked.
 	Decide(ctx context.Context, d PermissionDecision) error
 
-	// Interrupt ends the turn under way, whose Turn event then says Interrupted.
+	// Interrupt ends the current turn, whose Turn event then says Interrupted.
 	// Between turns it does nothing.
 	Interrupt(ctx context.Context) error
 
@@ -186,8 +186,7 @@ type Options struct {
 	NoTools  []string // tools that it may not use
 	// Servers are MCP servers by name. The agent starts them; in a box, in its own.
 	Servers map[string]setup.Server
-	// Refused is called when the box refuses a program a target of the network for the first time; nil: nobody asks. It must
-	// not block.
+	// Refused is called when the box refuses a target of the network for the first time; nil: no calls. It must not block.
 	Refused func(target string)
 	// Kit is what the agent's programs need in a box to build and to test.
 	Kit Kit

@@ -22,7 +22,7 @@ func (t Thread) Prove(s delivery.Session, can delivery.Capabilities) delivery.Pr
 	}
 }
 
-// Observe returns what an event of a watched session tells of the deliveries into its thread; nil if it
+// Observe returns what an event of a watched session says about the deliveries into its thread; nil if it
 // tells nothing. Now is when the event was read.
 func Observe(e Event, session string, epoch int, now time.Time) delivery.Payload {
 	switch e := e.(type) {

@@ -6,8 +6,8 @@ import "sync"
 const mostUnread = 64 << 20
 
 // Queue is the event stream of a session. Put never blocks, so that an agent
-// keeps working while its events are not read yet. Who puts events into it calls AwaitRoom
-// before it reads more of the agent: its output could fill the memory of the worker otherwise.
+// keeps working while its events are not read yet. The caller of Put must call AwaitRoom
+// before it reads more of the agent's output, which could fill the memory of the worker.
 // NewQueue makes one.
 type Queue struct {
 	out chan Event
@@ -16,7 +16,7 @@ type Queue struct {
 	ready  *sync.Cond
 	events []Event
 	size   int           // bytes of events, about
-	room   chan struct{} // closed when there is room again; nil: nobody waits for it
+	room   chan struct{} // closed when there is room again; nil: no sender waits for it
 	closed bool          // no more events
 	gone   chan struct{} // closed by Drop
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Watched is a session that can prove what its thread does, and takes deliveries
-// (docs/contracts/agent.md, 6). It tells of every turn of the thread, whoever began it, by the events
-// TurnOpened, UserMessage, TurnClosed and ThreadStatus.
+// Watched is a session that can prove the state of its thread, and takes deliveries
+// (docs/contracts/agent.md, 6). It reports every turn of the thread, also turns that others began, by the
+// events TurnOpened, UserMessage, TurnClosed and ThreadStatus.
 type Watched interface {
 	Session
 
@@ -40,8 +40,8 @@ type Delivery struct {
 	Marker string
 	// Expected is the active turn that takes the message; empty means a turn of its own.
 	Expected string
-	// Tokens and Cost are the rest of the session's budgets, for a turn of its own; zero is no bound. Who follows the turn
-	// holds it to them, as a message's.
+	// Tokens and Cost are the rest of the session's budgets, for a turn of its own; zero is no bound. The caller ends a
+	// turn that exceeds them.
 	Tokens int64
 	Cost   run.Micros
 }

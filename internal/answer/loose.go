@@ -228,7 +228,7 @@ func isDiff(f fence, text []byte) bool {
 var alternatives = regexp.MustCompile(`(?i)\b(?:options?|alternatives?|alternatively|instead|either|versions?|variants?|drafts?|wrong|wait|actually|or)\b`)
 
 // joinDiffs makes one patch of several diffs. Repeated diffs count once. The others have to change different files, or
-// go on further down in the same file while the prose offers no choice between them.
+// continue further down in the same file, and the prose must not offer a choice between them.
 func (p *parser) joinDiffs(diffs [][]byte) ([]byte, *Error) {
 	var distinct [][]byte
 	known := make(map[string]bool)

@@ -25,7 +25,7 @@ const (
 // empty if it is not known. The error is an *Error.
 //
 // Parse judges the finish reason and the markers before it reads any diff, because a diff cut at a line
-// boundary looks whole. The model's thoughts before its answer are no part of it (package thinking).
+// boundary looks whole. The model's thoughts before its answer are ignored (package thinking).
 func Parse(raw []byte, finish string) (Answer, error) {
 	if err := checkFinish(raw, finish); err != nil {
 		return Answer{}, err

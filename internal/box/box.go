@@ -31,7 +31,7 @@ type Config struct {
 	Home    string // the operator's home directory; empty means our user's
 	Program string // the path of bwrap; empty means that PATH names it
 	Path    string // the PATH on which bwrap is found; empty means ours
-	Dir     string // the directory of the runs, in which overlays will be; empty: there is none, and overlays are in the one of temporary files
+	Dir     string // the directory of the runs, in which overlays will be; empty: none, and overlays are in the one of temporary files
 }
 
 // String names the box, such as "bwrap 0.8.0".

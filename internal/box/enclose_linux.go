@@ -207,8 +207,8 @@ func (r *running) openCopies(in *inside, paths []string, first int) (opened []*o
 // hostsFile holds the addresses of host names.
 const hostsFile = "/etc/hosts"
 
-// withBoxName returns a file without a name that holds those of the machine and the one of the box. Java and others look
-// up their own host at their start.
+// withBoxName returns an unnamed file with the machine's hosts and the host name of the box. Java and other programs look
+// up their own host when they start.
 func (r *running) withBoxName(hosts *os.File) *os.File {
 	defer hosts.Close()
 	text, err := io.ReadAll(io.LimitReader(hosts, copyLimit))

@@ -49,8 +49,8 @@ type modeCall struct {
 	flags  int // the argument with the flags of open, or -1: without some of them there is no mode
 }
 
-// modesEverywhere are the calls of all architectures. What a box makes belongs to our user outside: with
-// the bit that changes the user it would let everybody on the host act as our user.
+// modesEverywhere are the calls of all architectures. Files made in a box belong to our user outside: a
+// set-user-ID file would let every user of the host act as our user.
 var modesEverywhere = []modeCall{
 	{unix.SYS_FCHMOD, 1, -1}, {unix.SYS_FCHMODAT, 2, -1}, {unix.SYS_FCHMODAT2, 2, -1}, {unix.SYS_MKNODAT, 2, -1}, {unix.SYS_OPENAT, 3, 2},
 }

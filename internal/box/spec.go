@@ -24,7 +24,7 @@ type Spec struct {
 	// that a work tree borrows.
 	Write, Read []string
 	Overlays    []Overlay
-	// Lent are directories in the place of which the box shows others, writable, and what else it shows in them.
+	// Lent are directories that the box replaces by others, writable, with their own mounts.
 	Lent []Loan
 	// Covered are sockets of the user. Wherever the box would show one, it has an empty file.
 	Covered []string
@@ -49,8 +49,7 @@ type Overlay struct {
 }
 
 // Loan is a directory From outside that a box shows, writable, in the place of the directory Dir, which must exist. From
-// belongs to this box alone: what is mounted in it has a place made there. [Limits] bound each file in it, and not all of
-// them together.
+// belongs to this box alone, because mount points are made in it. [Limits] bound each file in it, not their sum.
 type Loan struct{ From, Dir string }
 
 // Egress is a socket that leads to a proxy outside, and the program that forwards to it inside.
@@ -76,7 +75,7 @@ func (b *Box) BridgeCommand(socket string) ([]string, error) {
 }
 
 // EgressSocket is the path of the proxy's socket inside. OwnDirectory holds our executable inside,
-// under the names of what it runs as.
+// under the name of each program that it runs as.
 const (
 	EgressSocket = "/run/egress.sock"
 	OwnDirectory = "/run/ratchet/"

@@ -11,7 +11,7 @@ type Cases struct{ Failed, Total int }
 
 // summary is the form in which a test tool sums up its cases. Its named groups hold
 // numbers: failed and errors are cases that failed, passed cases that did not, total
-// both together. A form with each is counted anew in every match, as by a tool that
+// both together. A form with each is counted again in every match, as by a tool that
 // sums up each package for itself.
 type summary struct {
 	form *regexp.Regexp

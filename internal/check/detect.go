@@ -36,9 +36,9 @@ func (d Detected) CommandList() []string {
 	return commands
 }
 
-// Detect finds the checks of a repository in the files of its top level, or, where these give none, in those of the
-// directories down to two levels below. Each kind of project that is there gives one check. ok is false if there is
-// none. Detect runs nothing. It notes files that it cannot read, and build files that it knows and takes no check from.
+// Detect finds the checks of a repository by the files at its top level, or, if these give none, in directories down to
+// two levels below. Each kind of project gives one check. ok is false if there is none. Detect runs nothing. It notes files
+// that it cannot read, and known build files that give no check.
 func Detect(repo fs.FS) (_ Detected, ok bool) {
 	d := detector{repo: repo}
 	d.detectAll()
@@ -154,7 +154,7 @@ var useLine = regexp.MustCompile(`(?m)^\s*(?:use\s+)?"?(\.[^\s"()]*)"?\s*(?://.*
 // maxModules is the most modules of a workspace that have a check each.
 const maxModules = 8
 
-// detectGo takes one check for each module of a workspace: the pattern ./... means those of the top level alone.
+// detectGo adds one check for each module of a workspace, because the pattern ./... covers only the module at the top.
 func (d *detector) detectGo() {
 	if text, ok := d.readFile("go.work"); ok {
 		var patterns []string
@@ -309,7 +309,7 @@ func (d *detector) nodeManager(declared string) (manager, why string) {
 	return "npm", "npm, because there is no lock file"
 }
 
-// isExecutable reports whether somebody may execute a file.
+// isExecutable reports whether a file has an executable bit.
 func (d *detector) isExecutable(name string) bool {
 	info, err := fs.Stat(d.repo, name)
 	return err == nil && info.Mode().Perm()&0o111 != 0

@@ -266,8 +266,8 @@ func judgeEnd(r Result, ended proc.Result, err error, timeout time.Duration) (Re
 	return r, nil
 }
 
-// reportProgress calls progress at once, and then once a second until stop is called. stop returns when no call of
-// progress is under way any more.
+// reportProgress calls progress at once, and then once a second until stop is called. After stop has returned, progress is
+// not called again.
 func reportProgress(began time.Time, kept *proc.HeadTail, at Progress, progress func(Progress)) (stop func()) {
 	progress(at)
 	tick := time.NewTicker(progressEvery)

@@ -96,8 +96,8 @@ func readAlternates(list string) (names []string, err error) {
 	return names, nil
 }
 
-// The names that git gives to what it keeps beside packs, in a directory of objects: directories of loose objects, and
-// files and directories of its own that a killed git may leave. Other programs leave the last two.
+// The names of entries beside packs in a directory of objects: git's directories of loose objects, and files and
+// directories that a killed git may leave. Other programs leave the last two.
 var (
 	keeping = regexp.MustCompile(`^(pack|info|[0-9a-f]{2})$`)
 	leaving = regexp.MustCompile(`^(tmp_obj.*|bulk_fsync_.*|incoming-.*|schedule.*|maintenance\.lock|loose-object-idx.*|\.nfs.*|\.DS_Store)$`)

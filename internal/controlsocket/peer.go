@@ -36,7 +36,7 @@ type peer struct {
 }
 
 // servePeer carries out the commands of a connection, several at a time, until the connection ends or
-// stays silent, or ctx ends. Commands under way still answer.
+// stays silent, or ctx ends. Commands in progress still answer.
 func servePeer(ctx context.Context, p *peer) {
 	defer p.conn.Close()
 	defer context.AfterFunc(ctx, p.closeSoon)()

@@ -90,7 +90,7 @@ func serveWith(ctx context.Context, path string, session Session, l limits) (*Se
 }
 
 // Close removes the path, which makes peers look for the session elsewhere. It lets the commands
-// under way answer, and returns when everything is closed. Peers that do not read their answers
+// in progress answer, and returns when everything is closed. Peers that do not read their answers
 // delay it for two seconds at most. A path that is no longer the server's own stays. A second Close
 // does nothing.
 func (s *Server) Close() error { return s.close() }

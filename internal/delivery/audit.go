@@ -23,7 +23,7 @@ func (l *Line) UnmarshalJSON(b []byte) error {
 }
 
 // Denied returns the line about a batch that is not delivered because the facts contradict each other.
-// No event tells of it: a refusal changes nothing.
+// No event reports it: a refusal changes nothing.
 func (s *Snapshot) Denied(now time.Time, batch string, r Reason) Line {
 	return Line{
 		TS: now.UTC(), Decision: AuditDeny, Thread: s.Thread, Batch: batch, Session: s.Session.ID, Epoch: s.Session.Epoch,

@@ -20,7 +20,7 @@ func outOfTurn(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, ErrTransition)...)
 }
 
-// Fold returns the snapshot that results from the events, from the first on, and what the audit tells.
+// Fold returns the snapshot that results from the events, from the first on, and the audit entries.
 func Fold(events []Event) (*Snapshot, []Line, error) {
 	s, lines := new(Snapshot), []Line(nil)
 	for _, e := range events {
@@ -33,7 +33,7 @@ func Fold(events []Event) (*Snapshot, []Line, error) {
 	return s, lines, nil
 }
 
-// Apply folds one event into the snapshot and returns what the audit tells of it. For an event that is
+// Apply folds one event into the snapshot and returns the audit entries about it. For an event that is
 // out of turn it returns an error that wraps ErrTransition or ErrRefused, and leaves the snapshot
 // unchanged.
 func (s *Snapshot) Apply(e Event) ([]Line, error) {

@@ -26,7 +26,7 @@ const (
 	maxAttemptsKept = 8 // of one batch; refused attempts cost nothing, and there may be many
 )
 
-// Entry is a batch with what has become of it.
+// Entry is a batch and its progress.
 type Entry struct {
 	Batch     Batch     `json:"batch"`
 	CreatedAt time.Time `json:"createdAt"`

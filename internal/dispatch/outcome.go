@@ -12,8 +12,8 @@ type Delivery string
 // The deliveries.
 const (
 	Direct   Delivery = "direct"   // it was idle and began a turn
-	Steered  Delivery = "steer"    // into the turn under way
-	Followed Delivery = "followUp" // it waits for the end of the turn under way
+	Steered  Delivery = "steer"    // into the current turn
+	Followed Delivery = "followUp" // it waits for the end of the current turn
 )
 
 // Outcome describes what happened after the verdict. It is a separate axis: it never changes the

@@ -8,7 +8,7 @@ type Reason string
 const (
 	// Before a probe: the receipt has no liveness.
 	BadTarget             Reason = "bad-target"              // no such citizen
-	TargetLocked          Reason = "target-locked"           // another dispatch is under way
+	TargetLocked          Reason = "target-locked"           // another dispatch is in progress
 	TargetAddressConflict Reason = "target-address-conflict" // the address names two receivers, or a foreign file
 
 	// By the tables.

@@ -25,8 +25,8 @@ type Mode string
 
 // The modes. The zero Mode is FollowUp.
 const (
-	Steer    Mode = "steer"     // interrupts the turn under way
-	FollowUp Mode = "follow_up" // waits for the turn under way
+	Steer    Mode = "steer"     // interrupts the current turn
+	FollowUp Mode = "follow_up" // waits for the current turn
 )
 
 // Modes lists every mode.

@@ -60,8 +60,7 @@ type Config struct {
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Own returns the addresses of this host; nil means the addresses of its interfaces.
 	Own func() ([]netip.Addr, error)
-	// Refused is called at the first refusal of each target, of which it gets a short printable text; nil: nobody asks. It
-	// must not block.
+	// Refused is called with a short printable text at the first refusal of each target; nil: no calls. It must not block.
 	Refused func(target string)
 }
 

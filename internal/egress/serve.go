@@ -122,7 +122,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	p.plain.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// newPlain returns the part that serves plain HTTP. It frames requests anew, follows no redirect,
+// newPlain returns the part that serves plain HTTP. It frames requests again, follows no redirect,
 // and dials what the list says.
 func (p *Proxy) newPlain() *httputil.ReverseProxy {
 	transport := &http.Transport{

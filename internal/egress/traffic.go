@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Traffic counts what a box has reached, and what it was refused. The texts of refusals come from programs of the box:
-// they have printable ASCII only, and are cut.
+// Traffic counts the targets that a box has reached, and the refused ones. The texts of refusals come from programs of the
+// box: they are cut, and hold only printable ASCII.
 type Traffic struct {
 	Reached map[string]int `json:"reached,omitempty"` // connections by target
 	Failed  map[string]int `json:"failed,omitempty"`  // attempts that came to no connection, by target

@@ -36,8 +36,8 @@ type Key struct {
 	pool *x509.CertPool
 }
 
-// MakeKey returns the key of a runs directory, and makes it where there is none: it is kept over restarts, so that
-// clients go on with the next engine.
+// MakeKey returns the key of a runs directory, and makes it if there is none. The key outlives the engine, so that clients
+// can use the next one.
 func MakeKey(runsDir string) (Key, error) {
 	k, err := ReadKey(runsDir)
 	if !errors.Is(err, fs.ErrNotExist) {

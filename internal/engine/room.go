@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a build writes, measured for the engine of Temporal server 1.32: 1.2 GB for 1,053 packages, and a
+// The disk space of a build, measured for the engine of Temporal server 1.32: 1.2 GB for 1,053 packages, and a
 // program of 80 MB that the linker makes in one place and moves to another.
 const (
 	roomOfPackage = 1200 << 10

@@ -110,13 +110,13 @@ func (p problem) isBilling() bool {
 		p.hasPhrase("credit balance is too low")
 }
 
-// isQuota reports whether a quota is exhausted: for a minute, a day, or until somebody pays.
+// isQuota reports whether a quota is exhausted: for a minute, for a day, or until the bill is paid.
 func (p problem) isQuota() bool { return p.hasPhrase("exceeded your current quota") }
 
 // tooLong matches what servers say of a prompt that is too long for the model.
 var tooLong = regexp.MustCompile(`(?i)\b(?:input|prompt|request|messages?)\b[^.]{0,60}\b(?:too (?:long|large)\b|exceed)|\b(?:maximum|max) (?:prompt|input|context) (?:length|size|tokens)|\bcontext (?:length|window|size|limit)\b`)
 
-// outputWords matches what is said of an answer that shall be too long. A shorter prompt does not help there.
+// outputWords matches an error about a limit of the answer's length. A shorter prompt does not help.
 var outputWords = regexp.MustCompile(`(?i)max_(?:completion_|output_)?tokens\b[^.]{0,20}\b(?:too large|at most|less than|must be)\b`)
 
 // isTooLong reports whether the prompt is too long for the model.

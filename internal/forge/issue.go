@@ -108,7 +108,7 @@ func (c *Client) SetComment(ctx context.Context, issue int, marker, text string)
 	return c.call(ctx, http.MethodPatch, fmt.Sprintf("/issues/comments/%d", found.ID), map[string]string{"body": text}, nil)
 }
 
-// findComment returns the first comment of an account that has the marker; nil: there is none.
+// findComment returns the first comment of an account that has the marker; nil: none.
 func (c *Client) findComment(ctx context.Context, issue int, by, marker string) (*wireComment, error) {
 	for page := 1; page <= maxPages; page++ {
 		var list []wireComment

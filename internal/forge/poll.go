@@ -15,7 +15,7 @@ type Watched struct {
 	Pull  int `json:"pull"`
 }
 
-// Seen is what an earlier poll has seen at one address. It holds nobody's words.
+// Seen is the state that an earlier poll saw at one address. It holds no text that a person wrote.
 type Seen struct {
 	Tag     string `json:"tag,omitempty"` // of the answer; empty: the server gives none
 	Digest  string `json:"digest"`        // of what counts in it
@@ -26,7 +26,7 @@ type Seen struct {
 // Polled is the result of a poll.
 type Polled struct {
 	Seen    map[string]Seen
-	Changed bool // against what was seen before
+	Changed bool // since the last poll
 	Pending bool // a check of the head has not ended
 }
 
@@ -77,7 +77,7 @@ func (c *Client) Poll(ctx context.Context, w Watched, seen map[string]Seen) (Pol
 	return p.out, p.err
 }
 
-// poll is a poll that is under way.
+// poll is a poll that is in progress.
 type poll struct {
 	*Client
 	seen map[string]Seen

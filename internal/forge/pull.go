@@ -84,7 +84,7 @@ func (c *Client) pullOf(w wirePull) Pull {
 	return p
 }
 
-// FindPull returns the pull request of a branch of the repository itself, an open one first, then the last; nil: there is none.
+// FindPull returns the pull request of a branch of the repository itself, an open one first, then the last; nil: none.
 func (c *Client) FindPull(ctx context.Context, branch string) (*Pull, error) {
 	query := url.Values{"state": {"all"}, "head": {c.repo.Owner + ":" + branch}, "sort": {"created"}, "direction": {"desc"}, "per_page": {"50"}}
 	if c.server.Kind == Gitea { // which knows no head and lists the newest first

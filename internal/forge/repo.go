@@ -33,7 +33,7 @@ type Server struct {
 // tokenPattern is the form of a token: no blank and no control character, which would end a header.
 var tokenPattern = regexp.MustCompile(`^[!-~]{8,512}$`)
 
-// Check returns what is wrong with the server.
+// Check returns an error if the server's settings are invalid.
 func (s Server) Check() error {
 	u, err := url.Parse(s.URL)
 	switch {

@@ -130,7 +130,7 @@ func (c *Client) pages(ctx context.Context, path string, next func() (page any, 
 		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?per_page=%d&limit=%d&page=%d", path, perPage, perPage, n), nil, page); err != nil {
 			return err
 		}
-		// Gitea's pages may be shorter than what was asked for.
+		// Gitea's pages may be shorter than requested.
 		if got := take(); got == 0 || c.server.Kind == GitHub && got < perPage {
 			return nil
 		}

@@ -20,9 +20,9 @@ var fileRules = map[string][]string{
 	"core.checkstat":         {"default", "minimal"},
 }
 
-// FileRules returns the settings for the form of files and their names on this file system, as extra lines for Shadow:
-// those of the system's and the user's configuration and then the repository's own, as the user's git reads them, which
-// has written the work tree. It leaves out other values than git knows.
+// FileRules returns the settings for line ends, modes and names of files, as extra lines for Shadow: first from the
+// system's and the user's configuration, then from the repository's, in the order in which the user's git reads them. That
+// git wrote the work tree. Values that git does not know are left out.
 func (r Repo) FileRules(ctx context.Context) ([]string, error) {
 	r.userConfig = true
 	names := slices.Sorted(maps.Keys(fileRules))

@@ -14,7 +14,7 @@ import (
 // directory is common. It takes nothing else from that repository: no hooks, no references, and no
 // configuration, and therefore no filter that a checkout would run. Its HEAD is commit. Use it to
 // run the commands that compare or write the files of workTree. An existing index stays. Everything
-// else is written anew: a second call changes nothing. The lines of extra join its configuration,
+// else is written again: a second call changes nothing. The lines of extra join its configuration,
 // one "name=value" each.
 func Shadow(dir, common, workTree string, commit ID, extra ...string) (Repo, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "refs"), 0o700); err != nil {

@@ -27,7 +27,7 @@ var located = []string{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
 }
 
-// userDrain is how long the pipes of an ended git may stay open: in what a hook has left in the background.
+// userDrain is the time for which a background process of a hook may keep the pipes of an ended git open.
 const userDrain = 2 * time.Second
 
 // Run runs git and returns its standard output. The error is an *Error with everything that git and its hooks said,

@@ -18,7 +18,7 @@ type Use struct {
 	Ref  string // the full name of the branch; empty: any may be in use
 	Task Task
 	Tree string // the top of the work tree
-	File string // tells of the use
+	File string // reports the use
 }
 
 // Task is the way in which a work tree uses a branch.
@@ -148,7 +148,7 @@ func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// maxUseFile bounds a file that tells of uses.
+// maxUseFile bounds a file that reports uses.
 const maxUseFile = 1 << 20
 
 var errUnusual = errors.New("not in git's format")

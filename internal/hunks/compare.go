@@ -11,9 +11,9 @@ import (
 // ErrOtherBase reports two patches that do not begin with the same files.
 var ErrOtherBase = errors.New("the patches begin with other files")
 
-// Compare returns how the files that the patch later leaves differ from the files that the patch earlier leaves. Both
-// begin with the same commit. Files that both leave in the same way are not among them. The numbers Old of the lines
-// are of the file as earlier leaves it, New as later leaves it. The error is ErrOtherBase.
+// Compare compares the files after the patch later with the files after the patch earlier. Both patches apply to the same
+// commit. Equal files are left out. Old is the number of a line after earlier, New its number after later. The error is
+// ErrOtherBase.
 func Compare(earlier, later []File) ([]File, error) {
 	var out []File
 	for _, name := range namesOf(earlier, later) {

@@ -1,6 +1,6 @@
 // Package intake takes the messages that peers send to an agent's session by its
 // control socket while another caller runs its turns. A message goes into the
-// turn under way, or waits for a turn of its own.
+// turn in progress, or waits for a turn of its own.
 package intake
 
 import (
@@ -35,7 +35,7 @@ type Intake struct {
 
 // Options configure an Intake.
 type Options struct {
-	// Steer takes messages into the turn under way; nil: every message waits for
+	// Steer takes messages into the current turn; nil: every message waits for
 	// a turn of its own.
 	Steer agent.Steerer
 	Dir   string
@@ -127,7 +127,7 @@ func (i *Intake) Send(ctx context.Context, m controlsocket.Message) (dispatch.De
 	return dispatch.Followed, nil
 }
 
-// steerTurn reports whether the turn under way has taken the message.
+// steerTurn reports whether the current turn has taken the message.
 func (i *Intake) steerTurn(ctx context.Context, text string) (bool, error) {
 	err := i.Steer.Steer(ctx, text)
 	if err == nil {

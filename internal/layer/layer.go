@@ -1,6 +1,6 @@
-// Package layer keeps what the checks of a repository have built and downloaded, for later runs on the same
-// repository. A layer is a directory that boxes see below a layer of their own, and that nothing in a box
-// writes. Its contents come from a commit that the user has already; who calls Keep answers for that.
+// Package layer keeps the files that the checks of a repository have built and downloaded, for later runs on the
+// same repository. A layer is a directory that boxes see, read-only, below a writable layer of their own. The caller
+// of Keep must ensure that its contents come from checks on a commit that the user already has.
 package layer
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
-// The bounds of a layer. One that has grown beyond them begins anew.
+// The bounds of a layer. One that has grown beyond them starts again.
 const (
 	maxFiles = 1 << 20
 	maxBytes = 8 << 30
@@ -68,9 +68,9 @@ func (l Layer) lock(how int, wait time.Duration) (*os.File, error) {
 }
 
 // Keep moves what an overlay has received into the layer, unless a process uses the layer: then the error
-// matches ErrBusy, and nothing has changed. No process may write to upper any more. What the layer does not
-// have is moved by whole directories, so that a reader never finds half of one that its tool takes for
-// complete. A second call moves what the first, killed, has left.
+// matches ErrBusy, and nothing has changed. No process may write to upper any more. A directory that the layer
+// does not have is moved as a whole, so that no tool sees a half of it. If a call is killed, the next one moves the
+// rest.
 func (l Layer) Keep(ctx context.Context, upper string) error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return fmt.Errorf("layer: %w", err)

@@ -109,7 +109,7 @@ func (d *draft) pick(ctx context.Context, s step, head run.Commit) (git.ID, erro
 	return git.ID(strings.TrimSpace(tree)), err
 }
 
-// commit commits what was picked. The hooks run in the user's work tree, not beside the files of the run.
+// commit commits the picked changes. The hooks run in the user's work tree, not beside the files of the run.
 func (d *draft) commit(ctx context.Context, s step, message string) (run.Commit, error) {
 	u := d.git()
 	u.Config = append(u.Config, "core.sparseCheckout=false", "core.hooksPath="+filepath.Join(d.gitDir, "hooks"))

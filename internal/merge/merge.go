@@ -1,8 +1,8 @@
 // Package merge brings the commits of a completed run to a branch of the user's, by the user's own git. Prepare makes the
 // new commits in a temporary work tree and moves nothing. Plan.Apply moves the branch: by `git merge --ff-only` in the
 // user's work tree, or by `git update-ref` where no work tree has the branch checked out. So attributes, filters, sparse
-// checkouts, hooks, identity and signatures are those of the user's git, and a merge that is killed is explained by
-// `git status`.
+// checkouts, hooks, identity and signatures work as in the user's own git, and `git status` explains the state after a
+// merge that was killed.
 //
 // The run's branch is hostile content. Until the branch has moved none of its files is written, except for those in
 // conflict and those named .gitattributes, and hooks run in the user's work tree.

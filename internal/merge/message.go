@@ -15,8 +15,8 @@ const headTrailer = "Ratchet-Head"
 const maxBody = 16 << 10
 
 // messageOf returns the message of the commit for a step: the message of the run's commit, or the subjects of all that it
-// joins, with the goal, who approved and merged, and the checks as trailers. A trailer is one line, whatever others have
-// put into its value, and no line before the trailers looks like one of Ratchet's.
+// joins, with the goal, who approved and merged, and the checks as trailers. Each trailer is one line, also if its value
+// had several, and no line before the trailers looks like one of Ratchet's.
 func (in Input) messageOf(s step) string {
 	text, steps := s.text, []step{s}
 	if len(s.joins) > 1 {

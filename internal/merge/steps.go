@@ -22,8 +22,8 @@ type step struct {
 	joins               []step   // of a squash
 }
 
-// readSteps returns the changes to make: those of the run's commits that the branch does not have, in their order, or all
-// of them as one.
+// readSteps returns the changes to make: one for each of the run's commits that the branch does not have, in order, or one
+// for all of them.
 func (p *Plan) readSteps(ctx context.Context) ([]step, error) {
 	in := p.in
 	out, err := p.at.repo.Run(ctx, "log", "-z", "--reverse", "--first-parent", fmt.Sprintf("--max-count=%d", maxCommits+1),

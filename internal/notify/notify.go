@@ -41,7 +41,7 @@ type Notice struct {
 // Bounds of the goal of a notice, in characters.
 const (
 	maxGoal    = 100  // of what a person is told; a lock screen shows fewer
-	maxCarried = 4096 // of what is carried to the worker: in a part of a secret no worker finds the secret
+	maxCarried = 4096 // of the text that goes to the worker; a cut secret would not be recognized
 )
 
 // Of returns the notice of an event of a run; ok is false for an event that calls no person.

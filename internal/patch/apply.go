@@ -148,7 +148,7 @@ func (p *planner) wholeFileLines(s *step, path string, op udiff.Op) ([]udiff.Lin
 	return all, nil
 }
 
-// refuseChangeIn refuses a hunk behind which a line tells of another change. It returns nil if there is none.
+// refuseChangeIn refuses a hunk behind which a line reports another change. It returns nil if there is none.
 func refuseChangeIn(prose []udiff.Line, path string, hunk int) *Refusal {
 	for _, l := range prose {
 		if l.Bare && udiff.IsChange(l.Text) {

@@ -96,8 +96,8 @@ func checkPortable(part string) string {
 	return ""
 }
 
-// foldCase returns the same text for names that are one name where letter case does not count, nor the form in which a
-// letter is composed, as on macOS.
+// foldCase returns the same text for names that are equal on a file system, such as that of macOS, that ignores letter
+// case and Unicode normalization.
 func foldCase(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

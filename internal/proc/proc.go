@@ -34,7 +34,7 @@ type Command struct {
 	// Env is the whole environment as NAME=value; nothing is inherited, nil means none. See [Environ].
 	Env []string
 	// Stdin is the input of the program; nil means an empty input. A reader that is not a file is
-	// read until the program ends. Run does not wait for a Read that is under way then.
+	// read until the program ends. Run does not wait for a Read that is in progress then.
 	Stdin io.Reader
 	// Stdout and Stderr receive the output; nil discards it. Where both are the same pointer, the
 	// two streams share one pipe and keep their order. A Write must return: Run waits for it. Once a

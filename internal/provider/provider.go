@@ -26,7 +26,7 @@ type Provider interface {
 	// Generate makes one call and never retries by itself. The Response holds
 	// everything that was received, on an error too.
 	//
-	// A failure of the provider is a *failure.Error, and the Response is that of FailedResponse. When ctx ends first, the
+	// A failure of the provider is a *failure.Error, and the Response comes from FailedResponse. When ctx ends first, the
 	// error is ctx.Err(). A call that can continue, but not by a retry alone, has not failed: the Response holds its halt.
 	//
 	// Unless progress is nil, Generate calls it with the amount received so far: often, from
@@ -194,7 +194,7 @@ type Progress struct {
 	Doing string `json:"doing,omitempty"` // the current action of an agent, in a line
 	// Used is the usage of the call so far, as far as it is known.
 	Used run.Usage `json:"used,omitzero"`
-	// Steers says that the agent takes the notes of people into the turn under way.
+	// Steers says that the agent takes the notes of people into the current turn.
 	Steers bool `json:"steers,omitempty"`
 }
 

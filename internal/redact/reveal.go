@@ -2,9 +2,9 @@ package redact
 
 import "bytes"
 
-// Reveal returns a diff with the secrets in place of their labels, so that it agrees with a file of the repository that has
-// held a value all along. A label that stands for several values, or for one of several lines, stays. What is made of the
-// result must be judged by Adds, and no text of it may be recorded before it is redacted again.
+// Reveal returns a diff with secrets in place of their labels, so that it fits a file of the repository that already holds
+// the values. A label for several values, or for a value of several lines, stays. The caller must pass the resulting
+// change to Adds, and must redact any text of it before recording it.
 func (r *Redactor) Reveal(diff []byte) []byte {
 	if r == nil {
 		return diff

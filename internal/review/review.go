@@ -11,7 +11,7 @@ type Fact struct {
 	Text string // not yet safe for display
 }
 
-// FactKind tells how a fact is to be shown.
+// FactKind says how a fact is to be shown.
 type FactKind string
 
 // The kinds of facts.

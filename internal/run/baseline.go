@@ -98,8 +98,8 @@ func (s *Snapshot) WantsBaseline() bool {
 	return len(s.Input.Checks) > 0 && !s.Input.NoBaseline
 }
 
-// Checks returns the checks that judge the run: those of its input, without those that could not run on the base commit
-// and that a person has left out. The others stay where nothing else would judge the result.
+// Checks returns the checks that judge the run: the checks of its input, without those that could not run on the base
+// commit if a person has left them out. If none would be left to judge the result, all stay.
 func (s *Snapshot) Checks() []string {
 	if !s.Unbased || s.Baseline == nil || !s.canLeaveOut() {
 		return s.Input.Checks
@@ -119,7 +119,7 @@ func (s *Snapshot) canLeaveOut() bool {
 	return n > 0 && (n < len(s.Input.Checks) || s.Input.Providers.Evaluator != "")
 }
 
-// BaselineReport refers to the report of the baseline; nil: there is none.
+// BaselineReport refers to the report of the baseline; nil: none.
 func (s *Snapshot) BaselineReport() *Ref {
 	if s.Baseline == nil || s.Baseline.Report.Name == "" {
 		return nil
@@ -128,7 +128,7 @@ func (s *Snapshot) BaselineReport() *Ref {
 }
 
 // unsettledBaseline returns the problem of a baseline that a person has not
-// settled; nil: there is none.
+// settled; nil: none.
 func (s *Snapshot) unsettledBaseline() *Problem {
 	if s.Baseline == nil || s.Unbased {
 		return nil

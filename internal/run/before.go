@@ -19,7 +19,7 @@ type Before struct {
 // kindsOfGuidance are the kinds that a run carries from another.
 var kindsOfGuidance = []string{FromAnswer, FromRejection, FromRefusal, FromVerdict, FromNote}
 
-// check returns the errors of the run before; nil: there is none.
+// check returns the errors of the run before; nil: none.
 func (b *Before) check(id ID) error {
 	if b == nil {
 		return nil

@@ -180,8 +180,8 @@ type Proposal struct {
 
 // The payloads. Each event type has one.
 type (
-	// RunCreated carries the whole input: the events alone rebuild a run. Its format
-	// is that of all events of the run: see Format.
+	// RunCreated carries the whole input: the events alone rebuild a run. It names the
+	// format of all events of the run: see Format.
 	RunCreated struct {
 		Input
 		Branch string `json:"branch"`
@@ -274,9 +274,9 @@ type (
 	}
 	// EvaluationPassed is a pass.
 	EvaluationPassed struct{ Evaluation }
-	// EvaluationFailedFixable is a fail that a fix may mend.
+	// EvaluationFailedFixable is a failure that leads to a fix.
 	EvaluationFailedFixable struct{ Evaluation }
-	// EvaluationFailedBlocked is a fail that needs a person. Again is set if nothing
+	// EvaluationFailedBlocked is a failure that needs a person. Again is set if nothing
 	// was judged, for example because a check could not run. With Again, the result
 	// is evaluated once more after the answer. Without it, a fix follows.
 	EvaluationFailedBlocked struct {
@@ -316,8 +316,8 @@ type (
 		Commits int    `json:"commits"`
 		Moved   string `json:"moved,omitempty"`
 	}
-	// RunFailed ends the run without success. Usage is that of the calls that no event
-	// before it counts: they waited for a person, or were canceled.
+	// RunFailed ends the run without success. Usage counts the calls that no earlier
+	// event counts: they waited for a person, or were canceled.
 	RunFailed struct {
 		Error Problem `json:"error"`
 		Usage *Usage  `json:"usage,omitempty"`

@@ -75,7 +75,7 @@ type Input struct {
 	// operator decides what they lead to; none of it is in the run.
 	Notify []Channel `json:"notify,omitempty"`
 
-	// Before is the run that this one continues; nil: it begins anew.
+	// Before is the run that this one continues; nil: none.
 	Before *Before `json:"before,omitempty"`
 
 	// Naming names the branch and the commits.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Outlook describes in words the consequence of each way to settle a wait. An
+// Outlook describes in words the consequence of each way to resolve a wait. An
 // empty member means that the way is not open.
 type Outlook struct {
 	Approve string `json:"approve,omitempty"`
@@ -23,7 +23,7 @@ type Outlook struct {
 	Stop       string `json:"stop,omitempty"`    // the answer that raises no budget, or ends the run before its start
 }
 
-// Way is one way to settle a wait, and its consequence.
+// Way is one way to resolve a wait, and its consequence.
 type Way struct{ Do, Leads string }
 
 // Ways returns the open ways.

@@ -82,7 +82,7 @@ func (s *Snapshot) partDue() Digest {
 	return s.Part.Of.Patch.Digest
 }
 
-// PartDue returns the accepted part that the run has to propose next; nil: there is none.
+// PartDue returns the accepted part that the run has to propose next; nil: none.
 func (s *Snapshot) PartDue() *Part {
 	if s.partDue() == "" {
 		return nil

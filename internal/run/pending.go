@@ -37,7 +37,7 @@ type Limited struct {
 	Reason   string    `json:"reason"`
 }
 
-// PendingApproval is the pending approval, with the ways to settle it.
+// PendingApproval is the pending approval, with the ways to resolve it.
 type PendingApproval struct {
 	ApprovalID string `json:"approvalId"`
 	Digest     Digest `json:"digest"`
@@ -59,7 +59,7 @@ type PendingApproval struct {
 	Refused *Ref   `json:"refused,omitempty"`
 	// Report refers to the results of the last evaluation of the run; nil: there was none yet.
 	Report *Ref `json:"report,omitempty"`
-	// Baseline is the outcome of the checks on the base commit in one line; empty: there is none, or a tool
+	// Baseline is the outcome of the checks on the base commit in one line; empty: none, or a tool
 	// waits. Before holds the checks of the last evaluation that had failed there in the same way.
 	Baseline string   `json:"baseline,omitempty"`
 	Before   []string `json:"failedBefore,omitempty"`

@@ -1,6 +1,6 @@
 package run
 
-// QuestionKind tells what a question is about, and with it which answers make sense.
+// QuestionKind says what a question is about, and so which answers make sense.
 type QuestionKind string
 
 // The kinds of questions.

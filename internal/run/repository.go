@@ -3,7 +3,7 @@ package run
 import "fmt"
 
 // CodeRepository is the code of a problem with the user's repository that only a
-// person can mend: the repository lacks objects or cannot be read. No answer of a
+// person can fix: the repository lacks objects or cannot be read. No answer of a
 // provider is at fault.
 const CodeRepository = "Repository"
 

@@ -2,8 +2,8 @@ package run
 
 import "fmt"
 
-// Sandbox says whether the programs that a run starts are held by the box: its
-// checks, its `command:` providers and its agents.
+// Sandbox says whether the programs of a run work in the box: its checks, its
+// `command:` providers and its agents.
 type Sandbox string
 
 // The policies for the box. The empty policy means SandboxRequired.

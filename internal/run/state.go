@@ -116,7 +116,7 @@ type Snapshot struct {
 	// answer then leads to another evaluation.
 	Recheck  bool       `json:"recheck,omitempty"`
 	Guidance []Guidance `json:"guidance,omitempty"`
-	// Moved is that of the RunCompleted.
+	// Moved is copied from RunCompleted.
 	Moved string `json:"moved,omitempty"`
 	// Refused refers to the last patch or answer that was refused.
 	Refused *Ref `json:"refused,omitempty"`

@@ -56,8 +56,8 @@ func (c Content) Ref() run.Ref {
 	return run.Ref{Name: c.Name, Digest: run.DigestOf(c.Bytes), Bytes: int64(len(c.Bytes))}
 }
 
-// KeepInOrder keeps artifacts as Keep does, and waits for the disk once. They get their names in the given order, and
-// none before the bytes of all are on disk: whoever finds one by its name also finds those before it.
+// KeepInOrder keeps artifacts as Keep does, and waits for the disk once. They get their names in the given order, after
+// the bytes of all are on disk: a reader that finds one by its name also finds the earlier ones.
 func (d *Dir) KeepInOrder(all ...Content) ([]run.Ref, error) {
 	root, err := d.openArtifacts()
 	if err != nil {
@@ -99,7 +99,8 @@ func draftArtifact(root *os.Root, c Content) (*draft, error) {
 	return writeDraft(root, c.Name, c.Bytes)
 }
 
-// publishArtifact gives an artifact its two names, first its digest: whoever finds it by its name can keep the reference.
+// publishArtifact gives an artifact its two names. The digest comes first, so that a reader that finds the other name can
+// keep the reference.
 func publishArtifact(root *os.Root, c Content, digest run.Digest, d *draft) error {
 	if d == nil {
 		return keepByDigest(root, c.Name, digest, c.Bytes)

@@ -36,7 +36,7 @@ type aside struct {
 	odd   bool // the object with the log's name is not a plain file
 }
 
-// Aside describes a defect of the log that was found and mended.
+// Aside describes a defect of the log that was found and fixed.
 type Aside struct {
 	File string `json:"file,omitempty"` // file beside the log with the bytes that it lost
 	Why  string `json:"why"`

@@ -27,7 +27,7 @@ type journal struct {
 	file *os.File // nil: the log is missing, or is not a plain file with a single name
 
 	odd   bool   // the object with the log's name is not a plain file
-	anew  bool   // the log was written anew, under a name that may not be on disk
+	anew  bool   // the log was written again, under a name that may not be on disk
 	b     []byte // the whole content of the log
 	lines []line // the first lines of b, up to the last that is an event in order
 
@@ -175,7 +175,7 @@ func sizeOf(lines []line) (n int) {
 }
 
 // writeLines makes the log hold these lines and no other byte. It does not rewrite lines
-// that are there already, except when the whole log must be written anew.
+// that are there already, except when the whole log must be written again.
 func (j *journal) writeLines(lines []line) error {
 	have := 0
 	for have < len(lines) && have < len(j.lines) && bytes.Equal(lines[have].b, j.lines[have].b) {
@@ -231,7 +231,7 @@ func (j *journal) syncAndSeal(next, synced seal) error {
 	return nil
 }
 
-// syncLog puts the log on disk. Of one that was written anew, the lines are there already. Names of files that another
+// syncLog puts the log on disk. Of one that was written again, the lines are there already. Names of files that another
 // process has written may be in memory alone; named says that this process has synced them.
 func (j *journal) syncLog(named bool) error {
 	if j.file != nil && !j.anew {

@@ -44,7 +44,7 @@ func RunNamed(dir string, name run.Name) (run.ID, bool) {
 
 // NamesOf returns the names under the label that were noted for a run. It reads all names of the label.
 func NamesOf(dir, label string, id run.ID) (found []run.Name) {
-	entries, _ := file.Names(filepath.Join(dir, namesDir)) // of none there are none
+	entries, _ := file.Names(filepath.Join(dir, namesDir)) // a missing directory has no entries
 	for _, entry := range entries {
 		text, ok := strings.CutPrefix(entry, label+"-")
 		number, isNumber := run.ParseNumber(text)
@@ -61,7 +61,7 @@ func NamesOf(dir, label string, id run.ID) (found []run.Name) {
 
 // NamesNumbered returns the names of runs of this host that have the number, under any label.
 func NamesNumbered(dir string, number int) (found []run.Name) {
-	entries, _ := file.Names(filepath.Join(dir, namesDir)) // of none there are none
+	entries, _ := file.Names(filepath.Join(dir, namesDir)) // a missing directory has no entries
 	for _, entry := range entries {
 		label, ok := strings.CutSuffix(entry, fmt.Sprintf("-%d", number))
 		name := run.NewName(label, number)

@@ -113,7 +113,7 @@ func newFacts(in run.Input, now Standing) Facts {
 // Recorded is the result of a call of Record.
 type Recorded struct {
 	Last  int    // number of the last event on disk
-	Aside *Aside // the defect of the log that was mended; nil: none
+	Aside *Aside // the defect of the log that was fixed; nil: none
 }
 
 // Record makes the log hold the events and replaces the snapshots beside it. If
@@ -157,7 +157,7 @@ func (d *Dir) BeginRecord(e Entry) (out Recorded, onDisk func() error, err error
 	go func() {
 		err := j.syncAndSeal(next, d.seals.last(d.path))
 		if err != nil {
-			next = seal{} // what is on disk is not known
+			next = seal{} // the state on disk is unknown
 		}
 		d.seals.keep(d.path, next)
 		<-written

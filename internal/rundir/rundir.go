@@ -30,10 +30,10 @@ type Store struct {
 	seals *syncedSeals
 }
 
-// Check refuses a runs directory that may have been filled by another user,
-// or whoever wrote a repository, whose commit can have files in the directory.
-// Nothing there is then to be believed or written. It refuses nothing where no
-// directory is. The error is one line with the remedy.
+// Check refuses a runs directory whose files may come from another user, or from
+// a repository with a commit that has files in the directory. Such a directory
+// must be neither trusted nor written. A missing directory is accepted. The error
+// is one line with the remedy.
 func Check(ctx context.Context, dir string) error {
 	err := file.CheckDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ const unlocked = time.Second
 
 // sweepTemporary removes the temporary files that killed writers have left in a directory. It
 // ignores errors: a failed sweep does not hinder the use of the directory. The lock
-// of a file tells whether its writer lives.
+// of a file reports whether its writer lives.
 func sweepTemporary(root *os.Root, dir string) {
 	d, err := root.Open(dir)
 	if err != nil {

@@ -23,7 +23,7 @@ type stage struct {
 	repo git.Repo
 }
 
-// makeStage makes the stage anew.
+// makeStage makes the stage again.
 func (s *Scratch) makeStage(held *os.File) (*stage, error) {
 	dir, shadow := s.pathOf(stageName), s.pathOf(shadowName)
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {

@@ -18,7 +18,7 @@ func (s *Snapshot) CheckChange(c setup.Change) error {
 	return c.Apply(setup.Choice{}).Validate(s.Input.Kind())
 }
 
-// changeChoice changes the sticky choice. It holds from the next turn on: the turn under way ends as it began.
+// changeChoice changes the sticky choice. It holds from the next turn on: the current turn ends as it began.
 func (f fold) changeChoice(c setup.Change) error {
 	if f.isLeaving() {
 		return outOfTurn("a choice of a session that is retired")

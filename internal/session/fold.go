@@ -154,7 +154,7 @@ func (f fold) addMessage(m Message) error {
 	}
 	if !f.Knows(m.ID) {
 		f.Queue = append(f.Queue, m)
-		f.NotBefore, f.Tries = time.Time{}, 0 // a person may have mended the cause
+		f.NotBefore, f.Tries = time.Time{}, 0 // a person may have fixed the cause
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (f fold) foldReport(r Report) error {
 	return err
 }
 
-// seated takes up what the note on disk says of the message that was under way.
+// seated takes up what the note on disk says of the message that was in progress.
 func (f fold) seated(e Seated) error {
 	if f.Sitting.Queue != "" || e.Queue == "" {
 		return outOfTurn("agent process %d has started already, or names no queue", f.Sitting.Epoch)
@@ -208,7 +208,7 @@ func (f fold) seated(e Seated) error {
 		f.Agent = e.Agent
 	}
 	f.countUnseen(e.Found)
-	f.Unseen = "" // no later note tells of it
+	f.Unseen = "" // no later note reports it
 	if f.Turn == nil || f.Turn.Delivery || !f.Turn.Cut {
 		return nil
 	}

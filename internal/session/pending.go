@@ -6,7 +6,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Pending is what a session waits for, with the ways to settle it.
+// Pending is what a session waits for, with the ways to resolve it.
 type Pending struct {
 	Session  ID           `json:"sessionId"`
 	State    State        `json:"state"`

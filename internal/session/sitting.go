@@ -21,7 +21,7 @@ const (
 	maxPause   = 5 * time.Minute
 )
 
-// sittingEnded ends the epoch. A turn that was under way stays, cut off, until a later sitting says how
+// sittingEnded ends the epoch. A turn that was in progress stays, cut off, until a later sitting says how
 // far it came.
 func (f fold) sittingEnded(e SittingEnded) error {
 	if f.Sitting == nil || e.Epoch != f.Sitting.Epoch {
@@ -81,7 +81,7 @@ func (f fold) pauseSitting() {
 	f.NotBefore = f.now.Add(pauseAfter(f.Tries))
 }
 
-// stopSitting withdraws what waits and lets the sitting end. A turn under way is interrupted.
+// stopSitting withdraws what waits and lets the sitting end. A turn in progress is interrupted.
 func (f fold) stopSitting(by string, leave bool) error {
 	reason := "the session was stopped"
 	if leave {

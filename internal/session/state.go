@@ -99,7 +99,7 @@ type Sitting struct {
 // Seated reports whether the agent takes input.
 func (s *Sitting) Seated() bool { return s != nil && s.Queue != "" && !s.Going }
 
-// Turn is the turn under way, or the turn that was cut off and is not settled yet.
+// Turn is the current turn, or the turn that was cut off and is not settled yet.
 type Turn struct {
 	Message
 	// Delivery says that the turn is a delivery's: the delivery half of the workflow settles it.
@@ -267,7 +267,7 @@ func (s *Snapshot) checkPlace(m Message) error {
 	return nil
 }
 
-// Knows reports whether the message waits, is under way, or is among the last ended ones.
+// Knows reports whether the message waits, is in progress, or is among the last ended ones.
 func (s *Snapshot) Knows(id string) bool {
 	return s.Turn != nil && s.Turn.ID == id ||
 		slices.ContainsFunc(s.Queue, func(m Message) bool { return m.ID == id }) ||

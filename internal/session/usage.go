@@ -16,8 +16,8 @@ func (s *Snapshot) isOverrun(end *TurnEnded) bool {
 	return end.Exhausted && end.Answer == s.Overrun && end.Answer != run.Ref{}
 }
 
-// giveTurnUp closes a turn whose process has not told its end. What it used since it was last told is counted when the
-// note on disk is.
+// giveTurnUp closes a turn whose process has not reported its end. Usage since the last report is counted when the note on
+// disk is read.
 func (f fold) giveTurnUp(o Outcome, reason string) {
 	if !f.Turn.Due { // the note of one that is due has been told
 		f.Unseen = f.Turn.ID
@@ -25,7 +25,7 @@ func (f fold) giveTurnUp(o Outcome, reason string) {
 	f.closeTurn(TurnEnded{Outcome: o, Reason: reason, Usage: f.Turn.Spent})
 }
 
-// countUnseen counts what the note tells of the turn that was given up, a message's or a delivery's.
+// countUnseen counts the usage that the note reports for the turn that was given up, a message's or a delivery's.
 func (f fold) countUnseen(found *Handed) {
 	if f.Unseen == "" || found == nil || found.ID != f.Unseen {
 		return

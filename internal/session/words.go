@@ -45,7 +45,7 @@ type State string
 const (
 	Starting State = "starting" // the agent's process is being started, or waits for a place
 	Idle     State = "idle"     // the agent lives and has no turn
-	Working  State = "working"  // a turn is under way
+	Working  State = "working"  // a turn is in progress
 	Asking   State = "asking"   // a person must decide before the session works on
 	Asleep   State = "asleep"   // there is no process; the next message starts one
 	Dead     State = "dead"     // the process ended by itself; the next message starts another

@@ -34,8 +34,8 @@ type Traits struct {
 	Gateway bool
 	// Rest says what follows the kind in a spec.
 	Rest Rest
-	// Options are those that reach the client (docs/contracts/agent.md, 7), and MaxTemperature the highest temperature
-	// that it takes; zero: the highest of all.
+	// Options are the options that the client supports (docs/contracts/agent.md, 7). MaxTemperature is the highest
+	// temperature that it accepts; zero: the general maximum.
 	Options        []Option
 	MaxTemperature float64
 	// Costs says that the cost of the work can be known.

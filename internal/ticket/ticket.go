@@ -44,14 +44,14 @@ type Bounds struct {
 	Rounds   int           `json:"rounds"` // most runs after the first
 	Cost     run.Micros    `json:"cost,omitempty"`
 	Patience time.Duration `json:"patience"` // of one wait for checks and people
-	// Quiet is the time without a change before a run starts on what people say, who write more than one comment; zero
+	// Quiet is the time without a change before a run starts on reviews, because people write several comments; zero
 	// means a minute.
 	Quiet time.Duration `json:"quiet,omitempty"`
 }
 
 // Question is what a person is asked.
 type Question struct {
-	// Key names what was found. It is asked about once.
+	// Key names the cause of the question. Each cause is asked about once.
 	Key  string `json:"key"`
 	Text string `json:"text"`
 }
@@ -152,7 +152,7 @@ func (s *State) undelivered(l Look) (keys []string) {
 	return keys
 }
 
-// question returns the first question of a look that no person has answered; nil: there is none.
+// question returns the first question of a look that no person has answered; nil: none.
 func (s *State) question(l Look, now time.Time) *Question {
 	none := l.Passed+len(l.Pending)+len(l.Failed)+len(l.Held) == 0
 	for _, q := range []struct {
@@ -188,7 +188,7 @@ func (s *State) Notes(l Look) {
 	s.Checks = strings.Join(parts, ", ")
 }
 
-// Retried returns the state with which a ticket that is over begins again: where it stood, with rounds and patience anew.
+// Retried returns the state with which a ticket that is over begins again: where it stood, with rounds and patience again.
 func (s State) Retried() State {
 	s.Step, s.End, s.Reason, s.Question, s.Rounds, s.Answered, s.Delivered = Beginning, "", "", nil, 0, nil, nil
 	return s

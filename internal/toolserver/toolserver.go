@@ -28,7 +28,7 @@ type Config struct {
 	Offer func(*mcp.Server)
 }
 
-// Serve serves one client on in and out until the client hangs up or ctx ends. Both are regular ends. Calls under way
+// Serve serves one client on in and out until the client hangs up or ctx ends. Both are regular ends. Calls in progress
 // are cut off. Nothing else may be written to out. Serve may read in a little longer.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.WriteCloser) error {
 	m := mcp.NewServer(&mcp.Implementation{Name: "ratchet", Title: "Ratchet", Version: moduleVersion()}, &mcp.ServerOptions{

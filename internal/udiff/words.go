@@ -29,7 +29,7 @@ func Hint(text []byte) string {
 	return ""
 }
 
-// changeWords match lines that tell of a change in another form than a hunk's.
+// changeWords match lines that report a change in another form than a hunk's.
 var changeWords = []*regexp.Regexp{
 	regexp.MustCompile(`^\*\*\* (?:Add|Update|Delete) File: |^\*\*\* Move to: `), // apply_patch
 	regexp.MustCompile(`^Submodule \S+ (?:[0-9a-f]{4,}\.|contains )`),            // diff.submodule=log
@@ -42,8 +42,8 @@ var changeWords = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:diff|Index:) .*\S`),                                  // a header whose section is missing
 }
 
-// IsChange reports whether a line outside of all hunks tells of a change to a file that no hunk makes: it is refused, for
-// passing over it would apply half of a patch.
+// IsChange reports whether a line outside of all hunks describes a change to a file that no hunk makes. Such a line is
+// refused, because ignoring it would apply half of a patch.
 func IsChange(line []byte) bool {
 	line = bytes.TrimRight(line, " \t\r")
 	return slices.ContainsFunc(changeWords, func(form *regexp.Regexp) bool { return form.Match(line) }) || namesTwice(line)

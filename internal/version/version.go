@@ -1,7 +1,7 @@
 // Package version says which Ratchet this program is.
 //
-// A release sets the three variables by the linker: -X of their import path. Any other build knows what the
-// go command noted in it.
+// A release sets the three variables by the linker: -X of their import path. Any other build uses the version
+// that the go command recorded in it.
 package version
 
 import (

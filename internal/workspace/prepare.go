@@ -90,7 +90,7 @@ func (w *Workspace) Remove(ctx context.Context) error {
 }
 
 // Clear removes the work tree, with the ignored files that Sync leaves in it. Branch and records stay, and Sync
-// makes the tree anew.
+// makes the tree again.
 func (w *Workspace) Clear(ctx context.Context) error {
 	held, err := w.lockForChange(ctx)
 	if err != nil {

@@ -51,8 +51,8 @@ func Inspect(ctx context.Context, dir, base string) (Source, error) {
 	return src, nil
 }
 
-// checkDir refuses what is no directory: git would say of it only that it cannot be started there. The error does not
-// name dir.
+// checkDir refuses a path that is not a directory: git's own error would say only that git cannot start there. The error
+// does not name dir.
 func checkDir(dir string) error {
 	fi, err := os.Stat(dir)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {

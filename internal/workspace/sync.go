@@ -21,10 +21,10 @@ const checkoutTimeout = 10 * time.Minute
 // Sync makes the tracked files of the work tree exactly the files that commit has, and removes
 // untracked files that no .gitignore covers. Correct files and ignored files stay as they are. Sync
 // does not follow leftovers of checks: it removes a symbolic link in the place of a directory and
-// does not write through it. It makes a work tree anew that cannot be brought to commit. Content
+// does not write through it. It makes a work tree again that cannot be brought to commit. Content
 // filters, such as Git LFS, do not run: such files hold their pointers.
 //
-// Sync makes the work tree's own repository anew each time: HEAD is on a branch of the run's name
+// Sync makes the work tree's own repository again each time: HEAD is on a branch of the run's name
 // at commit, and the user's branches and tags are copied.
 func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	if !git.ID(commit).Valid() {
@@ -41,7 +41,7 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	return nil
 }
 
-// syncLocked brings the files of the work tree to commit, and makes its repository anew.
+// syncLocked brings the files of the work tree to commit, and makes its repository again.
 func (w *Workspace) syncLocked(ctx context.Context, held *os.File, commit run.Commit) error {
 	failpoint.Hit("workspace.before-sync")
 	err := w.checkoutTree(ctx, held, commit)

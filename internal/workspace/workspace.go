@@ -1,7 +1,7 @@
 // Package workspace keeps the changes of a run: on a branch of its own in the user's repository,
 // and in a work tree where they are checked. The branch is the truth. It moves from commit to
 // commit by one compare-and-swap, and a move by anything else is undone. The work tree is a cache
-// of a commit. It is made anew whenever it is in doubt, in a repository of its own that borrows the
+// of a commit. It is made again whenever it is in doubt, in a repository of its own that borrows the
 // objects of the user's repository. The package never touches the user's own checkout, index, HEAD,
 // branches or stash.
 //

@@ -23,7 +23,7 @@ type Program struct {
 // Programs are the well known programs that need no bridge. Gemini CLI reads the repository's own servers, hooks and tools.
 var Programs = []Program{{[]string{"opencode", "acp"}, true}, {[]string{"gemini", "--acp"}, false}}
 
-// clients are the programs that we know what they keep and which hosts they ask, by the names of their programs or scripts.
+// clients are the programs whose files and hosts are known, by the names of their programs or scripts.
 var clients = []struct {
 	names []string
 	keeps func(*child.Client, map[string]string)

@@ -36,7 +36,7 @@ type session struct {
 	entered   bool   // updates before that are history
 	storied   bool   // the history holds a message
 	stopping  bool
-	turn      *turn             // under way
+	turn      *turn             // in progress
 	cancelled <-chan struct{}   // closed when the agent was told of the last interrupt
 	requests  []*waitingRequest // that wait for a decision
 	bill      bill
@@ -110,8 +110,8 @@ func (s *session) Send(ctx context.Context, text string) error {
 	return nil
 }
 
-// noteSent records that the prompt was written. An agent can end a turn before all of its prompt is written: what is
-// noted then may be of the turn before.
+// noteSent records that the prompt was written. An agent can end a turn before its whole prompt is written, so the note
+// may be about the previous turn.
 func (s *session) noteSent(method string) {
 	if method != sdk.AgentMethodSessionPrompt {
 		return
@@ -187,7 +187,7 @@ func (s *session) sendCancel(t *turn) {
 
 // The time limits of a stop in good order (docs/contracts/acp.md, 2.4).
 const (
-	turnTime = time.Second     // for the turn under way
+	turnTime = time.Second     // for the current turn
 	stopTime = 3 * time.Second // for everything
 )
 

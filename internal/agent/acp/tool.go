@@ -70,8 +70,8 @@ func (c toolCall) summary() json.RawMessage {
 	return b
 }
 
-// inputAsked returns the input about which a request asks. A request names its call and may leave out what was told of it
-// before; an input that was told before may not have been whole.
+// inputAsked returns the input of the call that a request is about. A request may omit what the agent reported of the call
+// before, and an input that was reported before may be incomplete.
 func (t *tool) inputAsked(request toolCall) json.RawMessage {
 	if !isBlank(request.Input) {
 		return request.Input

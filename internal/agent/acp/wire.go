@@ -151,7 +151,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	} else {
 		select {
 		case <-w.unanswered:
-		default: // an answer to what was no request
+		default: // an answer to no request
 		}
 	}
 	return n, nil

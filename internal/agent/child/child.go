@@ -163,8 +163,8 @@ func (c *Child) SendLine(ctx context.Context, line []byte) error {
 	return nil
 }
 
-// Pace has ReadLine wait while the queue has no room for what the lines say, until the program is to end: a program that
-// writes faster than its events are read waits then. It is called before the first ReadLine.
+// Pace makes ReadLine wait while the queue has no room for events, unless the program is to end. A program that writes
+// faster than its events are read then waits. Call it before the first ReadLine.
 func (c *Child) Pace(q *agent.Queue) { c.unread = q }
 
 // ReadLine returns the next line without its end. It skips blank lines. It

@@ -85,7 +85,7 @@ func (c *Client) AddPi(values map[string]string) {
 }
 
 // AddOpencode adds what opencode keeps. Its cache holds programs that sessions outside of the box would run, and is made
-// anew for each box.
+// again for each box.
 func (c *Client) AddOpencode(values map[string]string) {
 	data := c.dirOf(values, "XDG_DATA_HOME", ".local/share") + "/opencode"
 	c.addHome(Home{Dir: c.dirOf(values, "XDG_CONFIG_HOME", ".config") + "/opencode", Settings: opencodeSettings})

@@ -88,8 +88,8 @@ func (h housed) Enclose(argv []string, dir string, env []string) (_ *proc.Enclos
 	return e, nil
 }
 
-// clear makes the session's own directory at a path, with nothing but what is kept in it. What an agent of an earlier
-// process has put there, also a link, is removed: the worker writes there, and places of mounts are made there.
+// clear makes the session's own directory at a path, and removes everything in it that is not kept. An agent of an earlier
+// process may have left a link there, and the worker writes and makes mount points in this directory.
 func (h Home) clear(at string) error {
 	if err := errors.Join(os.MkdirAll(h.Dir, 0o700), os.MkdirAll(at, 0o700)); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (h Home) show(spec *box.Spec) error {
 // programDirs are the names of directories that people give to programs of their own.
 var programDirs = []string{"bin", "lib", "node_modules", "scripts", "tools"}
 
-// programEnds are the ends of the names of scripts, and textEnds those of texts that settings name, such as instructions
-// and certificates. A file of data, such as .json, can hold credentials.
+// programEnds are the file name extensions of scripts. textEnds are the extensions of texts that settings name, such as
+// instructions and certificates. Data files, such as .json, are left out because they can hold credentials.
 var (
 	programEnds = []string{".bash", ".cjs", ".fish", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh"}
 	textEnds    = []string{".crt", ".md", ".pem", ".toml", ".txt"}
@@ -136,7 +136,7 @@ var (
 // shown returns the paths of what the session sees of the user's directory: the settings, the texts and programs at its
 // top, directories of programs, and the directories that the settings and texts name.
 func (h Home) shown() (paths []string) {
-	entries, _ := os.ReadDir(h.Dir) // of none there are none
+	entries, _ := os.ReadDir(h.Dir) // a missing directory has no entries
 	var words strings.Builder
 	var others []string
 	for _, e := range entries {

@@ -6,9 +6,9 @@ import (
 	"regexp"
 )
 
-// Where a client's settings name another API than the usual one, the box lets the client reach it. The files are the
-// user's own: no program in a box can write them. A file that is missing or cannot be read names no API, and the client
-// itself reports what is wrong with it.
+// If a client's settings name another API than the usual one, the box lets the client reach it. The files are the user's
+// own: no program in a box can write them. A missing or unreadable file names no API, and the client itself reports the
+// problem.
 
 // ReadSettings returns a client's file of settings; it is empty where there is none.
 func ReadSettings(path string) []byte {

@@ -54,7 +54,7 @@ var forms = []struct {
 	{"tokens", "", []string{"id_token", "access_token", "refresh_token"}},
 }
 
-// readTokens returns the tokens of an entry, and none if it has none that are renewed.
+// readTokens returns the renewable tokens of an entry; nil: it has none.
 func readTokens(name string, entry json.RawMessage) tokens {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(entry, &members) != nil {

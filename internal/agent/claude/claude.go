@@ -36,8 +36,8 @@ type Config struct {
 	Sandbox child.Sandbox
 }
 
-// Resumed are the options by which a session of the user's own is resumed that nobody attends. Every request that would need a
-// person is denied: it has the files of its working directory, the commands that the user's own settings let through, and the
+// Resumed are the options for resuming a session of the user's own without a person. Every request that needs a person is
+// denied. The session can edit files of its working directory, run the commands that the user's settings allow, and use the
 // user's MCP servers.
 var Resumed = agent.Options{Sandbox: agent.WorkspaceWrite, UserServers: true, Sticky: agent.Choice{Mode: "acceptEdits"}}
 

@@ -16,7 +16,7 @@ var (
 	_ agent.Modelled = (*session)(nil)
 )
 
-// errNoSteer refuses a message into the turn under way: the client queues it for a turn of its own.
+// errNoSteer refuses a message into the current turn: the client queues it for a turn of its own.
 var errNoSteer = errors.New("claude takes no messages during a turn")
 
 // Capabilities implements agent.Watched.

@@ -97,7 +97,7 @@ func (a *adapter) fetchGreeting(ctx context.Context) (greeting, error) {
 	return g, s.Stop(ctx)
 }
 
-// offeredModels returns the models that the client offers. It tells of their
+// offeredModels returns the models that the client offers. It reports their
 // windows only which are the large ones.
 func (g greeting) offeredModels() []agent.Model {
 	list := make([]agent.Model, 0, len(g.Models))

@@ -147,7 +147,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return s.sendInterrupt()
 }
 
-// markInterrupted marks the turn under way as interrupted and returns it.
+// markInterrupted marks the current turn as interrupted and returns it.
 func (s *session) markInterrupted() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()

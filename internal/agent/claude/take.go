@@ -119,7 +119,7 @@ func (s *session) takeAssistant(line []byte) bool {
 	return known
 }
 
-// tellCall reports a call of the turn under way once.
+// tellCall reports a call of the current turn once.
 func (s *session) tellCall(u agent.ToolUse) {
 	if s.turn.told[u.CallID] {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// turn is the state of the turn under way.
+// turn is the state of the current turn.
 type turn struct {
 	id       string // of its message
 	delivery bool

@@ -36,8 +36,8 @@ type Config struct {
 	Sandbox child.Sandbox
 }
 
-// Resumed are the options by which a session of the user's own is resumed that nobody attends. Every request that would need a
-// person is denied: it has what the sandbox of Codex lets through, which edits unasked, and the user's MCP servers.
+// Resumed are the options for resuming a session of the user's own without a person. Every request that needs a person is
+// denied. The session can do what the sandbox of Codex allows, including edits, and use the user's MCP servers.
 var Resumed = agent.Options{Sandbox: agent.WorkspaceWrite, UserServers: true}
 
 type adapter struct {

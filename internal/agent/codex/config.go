@@ -11,7 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// keepAnswers is the setting of the process by which a steer waits for the answer under way, which it would otherwise cut
+// keepAnswers is the setting of the process by which a steer waits for the answer in progress, which it would otherwise cut
 // off and lose. Whether it holds is read back; see readConfig.
 const keepAnswers = "features.instant_interrupt=false"
 

@@ -13,7 +13,7 @@ type userConfig struct {
 	} `json:"features"`
 }
 
-// keepsAnswers reports whether a steer waits for the answer under way; see keepAnswers.
+// keepsAnswers reports whether a steer waits for the answer in progress; see keepAnswers.
 func (c userConfig) keepsAnswers() bool {
 	return c.Features.InstantInterrupt != nil && !*c.Features.InstantInterrupt
 }

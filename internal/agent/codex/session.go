@@ -187,7 +187,7 @@ func (s *session) windDown(ctx context.Context) {
 	s.waitFor(ctx, s.child.Done())
 }
 
-// abortPending aborts the pending requests and returns the turn under way, which
+// abortPending aborts the pending requests and returns the current turn, which
 // it interrupts.
 func (s *session) abortPending() *turn {
 	s.mu.Lock()

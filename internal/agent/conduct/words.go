@@ -1,5 +1,5 @@
-// Package conduct holds how Ratchet deals with an agent in a turn, whoever began the turn: which tool
-// calls are let through, what the agent is told after it was cut off, and how its figures are counted.
+// Package conduct holds the rules for an agent's turns, also for turns that others began: which tool calls are
+// allowed, the prompt after a turn was cut off, and the counting of usage.
 package conduct
 
 import (

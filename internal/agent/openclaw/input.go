@@ -103,7 +103,7 @@ func (s *session) sendVerdict(ctx context.Context, id, word string) error {
 
 func (s *session) Interrupt(ctx context.Context) error { return classifyError(s.abortRun(ctx)) }
 
-// abortRun aborts the run under way, even if ctx has ended: then it does not wait
+// abortRun aborts the run in progress, even if ctx has ended: then it does not wait
 // for the answer.
 func (s *session) abortRun(ctx context.Context) error {
 	t := s.currentTurn()
@@ -128,7 +128,7 @@ func (s *session) currentTurn() *turn {
 	return s.turn
 }
 
-// Stop aborts the run under way and closes the connection. The session stays with
+// Stop aborts the run in progress and closes the connection. The session stays with
 // the gateway. An error says that the run may continue there.
 func (s *session) Stop(ctx context.Context) error {
 	s.mu.Lock()

@@ -56,7 +56,7 @@ func (s *session) handleEvent(f frame) {
 	}
 }
 
-// turnOfPayload reads a payload, and returns the turn under way if the payload is
+// turnOfPayload reads a payload, and returns the current turn if the payload is
 // about it. Members of another type stay empty: a turn whose end says something odd
 // ends all the same.
 func (s *session) turnOfPayload(payload json.RawMessage, into any, run *string) *turn {

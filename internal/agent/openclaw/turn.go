@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
-// turn is the turn under way: a run of the gateway under an id of ours. Its events
+// turn is the current turn: a run of the gateway under an id of ours. Its events
 // are read by one goroutine.
 type turn struct {
 	run      string

@@ -172,7 +172,7 @@ type content []struct {
 	Text string `json:"text"`
 }
 
-// UnmarshalJSON returns no error: it would end the reading of what the content is in.
+// UnmarshalJSON returns no error, because an error would end the decoding of the whole message.
 func (c *content) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {

@@ -16,7 +16,7 @@ var (
 	_ agent.Modelled = (*session)(nil)
 )
 
-// errUnproved refuses a message into the turn under way. Pi takes one, and may take it up in another run of its own after
+// errUnproved refuses a message into the current turn. Pi takes one, and may take it up in another run of its own after
 // the turn has settled: that it never does is not proved.
 var errUnproved = errors.New("it is not proved that pi takes the message into this turn")
 
@@ -109,7 +109,7 @@ func (s *session) takeUserMessage(t *turn, text string) {
 	}
 }
 
-// closeOwned tells of the end of a turn that pi has settled.
+// closeOwned reports the end of a turn that pi has settled.
 func (s *session) closeOwned(t *turn) {
 	s.owned.End(t.id, t.end.Status)
 	if t.messages > 0 {

@@ -28,7 +28,7 @@ func (o *outbox) queueLine(line []byte) {
 	o.more.Signal()
 }
 
-// closeOutbox drops the lines that are not written. A write under way must end by
+// closeOutbox drops the lines that are not written. A write in progress must end by
 // itself.
 func (o *outbox) closeOutbox() {
 	o.mu.Lock()

@@ -120,7 +120,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return nil
 }
 
-// interruptTurn ends the turn under way and returns it.
+// interruptTurn ends the current turn and returns it.
 func (s *session) interruptTurn() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -136,7 +136,7 @@ func (s *session) takeAcceptance(t *turn, r response) {
 	s.postFrame(command{ID: t.state, Type: "get_state"})
 }
 
-// takeTurn handles a frame of the turn under way.
+// takeTurn handles a frame of the current turn.
 func (s *session) takeTurn(kind string, line []byte) bool {
 	t := s.turn
 	switch kind {
@@ -204,7 +204,7 @@ func (s *session) takeMessage(t *turn, m messageEnd) {
 	}
 }
 
-// tellCall reports a call of the turn under way once. A call begins before the gate
+// tellCall reports a call of the current turn once. A call begins before the gate
 // asks about it.
 func (s *session) tellCall(u agent.ToolUse) {
 	if s.turn != nil && !s.turn.told[u.CallID] {

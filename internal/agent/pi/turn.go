@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
-// turn is the state of the turn under way.
+// turn is the state of the current turn.
 type turn struct {
 	prompt, state, stats string // the ids of its commands
 

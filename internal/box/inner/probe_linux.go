@@ -86,7 +86,7 @@ func run(namespaces uintptr, argv ...string) error {
 	return nil
 }
 
-// traces succeeds where the kernel looks at what is to be traced.
+// traces succeeds if the kernel accepts a ptrace call and looks for the process to trace.
 func traces() error {
 	const seize = 0x4206
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, seize, ^uintptr(0), 0, 0, 0, 0)

@@ -46,8 +46,8 @@ func (o Owner) validate() error {
 	return nil
 }
 
-// checkAlive returns ErrStale unless the very process still runs. One that its parent has not waited for does not: in
-// a container nobody may ever do that.
+// checkAlive returns ErrStale unless this process still runs. A zombie does not run: in a container it may stay one for
+// ever.
 func (o Owner) checkAlive() error {
 	if err := o.validate(); err != nil {
 		return err

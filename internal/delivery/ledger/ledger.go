@@ -1,7 +1,7 @@
 // Package ledger keeps the record of the deliveries into each session on disk: events.ndjson, with one line for each
 // event of package delivery and the lines of the audit that the event caused (docs/contracts/delivery.md, 8). An
-// activity writes it before a request is sent. The workflow is the truth; the ledger is what a person reads, and what
-// must be durable before the request.
+// activity writes it before a request is sent. The workflow is the truth. The ledger is for people, and is durable before
+// the request.
 package ledger
 
 import (

@@ -33,7 +33,7 @@ func dynamicConfig() dynamicconfig.StaticClient {
 		dynamicconfig.TimerProcessorMaxPollRPS.Key():      pollsPerSecond,
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): pollsPerSecond,
 		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   pollsPerSecond,
-		// A page asks several queries at once. While a task of the workflow is under way the default keeps one, and refuses
+		// A page asks several queries at once. While a task of the workflow is in progress the default keeps one, and refuses
 		// the others: the SDK asks again after 400 ms.
 		dynamicconfig.MaxBufferedQueryCount.Key(): 100,
 		// A cancel reaches an activity at once, and not only with its next heartbeat.

@@ -181,7 +181,7 @@ func (w writer) write(path string, complete bool) error {
 func versionFile(path string) string { return path + ".version" }
 
 // create makes schema and namespace. The version file is incomplete meanwhile: a start after a kill
-// begins anew.
+// starts again.
 func create(path string, db *config.SQL) error {
 	if err := thisServer.write(path, false); err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 	"github.com/temporalio/ui-server/v2/ui"
 )
 
-// webUI serves Temporal's Web UI, and the HTTP API that it uses, to who has the key. For browsers the review page serves
-// it, behind its own login.
+// webUI serves Temporal's Web UI, and the HTTP API that it uses, to clients that have the key. The review page serves it
+// to browsers, behind its own login.
 type webUI struct {
 	server   *http.Server
 	listener net.Listener
@@ -58,8 +58,8 @@ func (w *webUI) close() error { return w.server.Close() }
 const uiPath = "/temporal"
 
 // uiSite returns the handler that ui-server's own server.NewServer builds, without logs and without its defence against
-// forged requests: no browser has the key, and the review page refuses those of other sites. NewServer does not expose
-// its handler.
+// forged requests: no browser has the key, and the review page refuses requests from other sites. NewServer does not
+// expose its handler.
 func uiSite(cfg *uiconfig.Config, open bool) (http.Handler, error) {
 	provider, err := uiconfig.NewConfigProviderWithRefresh(cfg)
 	if err != nil {

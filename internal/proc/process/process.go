@@ -1,4 +1,4 @@
-// Package process tells whether a process that a file names is still the same process. Process
+// Package process reports whether a process that a file names is still the same process. Process
 // numbers are reused, and a number alone therefore says little.
 package process
 

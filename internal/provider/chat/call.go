@@ -20,7 +20,7 @@ const (
 	minExplore = 8 << 10   // with less room the model gets no tools
 )
 
-// activeCall is one call under way.
+// activeCall is one call in progress.
 type activeCall struct {
 	chat
 	req  provider.Request

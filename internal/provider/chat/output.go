@@ -20,7 +20,7 @@ type output struct {
 	progress func(provider.Progress)
 
 	kept []byte
-	mark int            // where the message under way begins in kept
+	mark int            // where the message in progress begins in kept
 	in   io.WriteCloser // redacts on the way to keep
 	full func(error)
 }

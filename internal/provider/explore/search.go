@@ -64,7 +64,7 @@ func (in pattern) compileTest() (func(line string) bool, error) {
 	return match.MatchString, nil
 }
 
-// search is one search under way.
+// search is one search in progress.
 type search struct {
 	matches func(line string) bool
 

@@ -120,8 +120,8 @@ type talk struct {
 	release func()
 	unlend  func() // gives back what the agent's kit shows; nil: nothing
 
-	text       []byte             // of the turn under way
-	used       agent.Tokens       // of the turn under way
+	text       []byte             // of the current turn
+	used       agent.Tokens       // of the current turn
 	usedBefore run.Usage          // by the work before this turn
 	asks       []agent.Permission // the requests without an answer
 	tools      map[string]toolUse // the calls that run now, by their ids
@@ -153,7 +153,7 @@ func (t *talk) resumeMessages() {
 	}
 }
 
-// holdKit notes how to give back the kit of the agent that is started next, and gives back that of the last one.
+// holdKit notes how to release the kit of the agent that is started next, and releases the last agent's kit.
 func (t *talk) holdKit(unlend func()) {
 	if t.unlend != nil {
 		t.unlend()

@@ -282,9 +282,10 @@ func (c *activeCall) partialResponse(ctx context.Context, err error) provider.Re
 	return resp
 }
 
-// tellUsage returns the usage that an error reports, and keeps the note. A call that was canceled leaves it to the next
-// attempt: who cancels need not hear what comes back. So does a call whose note is not kept, as far as the next attempt
-// finds it in the last note. A call that has sent nothing has used nothing; the note is of an earlier call.
+// tellUsage returns the usage that an error reports, and keeps the note. A canceled call reports nothing, because its
+// caller need not read the answer: the next attempt reports its usage. If the note cannot be kept, the next attempt
+// reports the part that it finds in the last note. A call that has sent nothing has used nothing; the note is of an
+// earlier call.
 func (c *activeCall) tellUsage(ctx context.Context) *run.Usage {
 	if errors.Is(ctx.Err(), context.Canceled) || !c.note.isFor(c.workKey(), c.req.Call) {
 		c.keepNoteOrLog()

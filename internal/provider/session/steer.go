@@ -15,16 +15,16 @@ import (
 // steerLimit bounds the wait for the agent's answer to a note.
 const steerLimit = 10 * time.Second
 
-// steering passes the notes that people leave into the turn under way.
+// steering passes the notes that people leave into the current turn.
 type steering struct {
 	agent agent.Watched       // nil: the agent takes no message into a turn
-	turn  string              // under way; empty: none
+	turn  string              // in progress; empty: none
 	notes []run.Note          // that no prompt carries yet
 	sent  map[string]run.Note // to the agent, which has not read them yet, by their markers
 }
 
 // watchNotes returns the channel of the notes for the agent. It is nil, as for most agents, where the adapter does not
-// prove that the agent takes a message into the turn under way.
+// prove that the agent takes a message into the current turn.
 func (c *activeCall) watchNotes(ctx context.Context) <-chan []run.Note {
 	w, ok := c.talk.Session.(agent.Watched)
 	if !ok || c.servingPeers || c.req.Work.Notes == nil || !w.Capabilities().TurnSteer() {

@@ -229,8 +229,8 @@ func (t *talk) noteUnreached(target string) {
 	}
 }
 
-// tellUnreached tells of a target that the box has refused an agent of which nothing was heard yet: it may be the API of its
-// model, for which it would try again for minutes.
+// tellUnreached reports a target that the box has refused. If the agent has not answered yet, the target may be the API of
+// its model, which the agent would call again for minutes.
 func (c *activeCall) tellUnreached(target string) {
 	about := map[string]string{"target": target, "remedy": "if this is the API of its model, start the worker with --provider-network " + target}
 	if c.note.Heard {

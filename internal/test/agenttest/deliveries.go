@@ -13,9 +13,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 )
 
-// TakeDeliveries demands of a client, whose thread its one owner accounts for, that a delivery into an idle session is a turn
-// of its own with its marker, that a person's turn and a delivery never meet, and that the session takes deliveries again
-// after its process was killed. The options must let the session do nothing but read.
+// TakeDeliveries tests three promises of a client whose thread has one owner: a delivery into an idle session is a turn of
+// its own with its marker, a person's turn and a delivery never overlap, and the session takes deliveries again after its
+// process was killed. The options must make the session read-only.
 func TakeDeliveries(t *testing.T, a agent.Adapter, o agent.Options, model *fakemodel.Server) {
 	d := &deliveries{T: t, adapter: a, options: o, model: model}
 	d.begin("")

@@ -134,7 +134,7 @@ func (s *fakeSession) newRequest() fakemodel.Request {
 	return q
 }
 
-// fakeTurn is a turn under way.
+// fakeTurn is a turn in progress.
 type fakeTurn struct {
 	*fakeSession
 	interrupt context.CancelFunc

@@ -35,7 +35,7 @@ func (s *fakeSession) beginTurn(text, marker string) string {
 	return t.id
 }
 
-// closeTurn tells of the end of the turn. The caller holds the lock.
+// closeTurn reports the end of the turn. The caller holds the lock.
 func (t *fakeTurn) closeTurn(status string) {
 	t.past.mu.Lock()
 	for i := range t.past.turns {

@@ -10,7 +10,7 @@ import (
 
 // HostsCase is a file of a client's settings, and the hosts that the client asks with it. HOME in Env is the home directory.
 type HostsCase struct {
-	File string // below HOME; empty: there is none
+	File string // below HOME; empty: none
 	Text string
 	Env  map[string]string
 	Want []string

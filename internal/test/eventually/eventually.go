@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The time between two checks of a condition. It grows with the wait, to a twentieth of it, and a check that takes
-// long is made seldom: a test that waits leaves the machine to what it waits for.
+// The time between two checks of a condition. It grows with the wait, to a twentieth of it, and slow checks are made
+// rarely: a waiting test must leave the processor to the program that it waits for.
 const (
 	leastPause = 5 * time.Millisecond
 	mostPause  = 100 * time.Millisecond

@@ -24,7 +24,7 @@ import (
 // Token is the token that the server admits.
 const Token = "forge-test-token-0123456789"
 
-// Owner and Name are those of the server's only repository.
+// Owner and Name name the server's only repository.
 const (
 	Owner = "acme"
 	Name  = "shop"

@@ -1,4 +1,4 @@
-// Package golden compares texts with files that a person has reviewed. `go test -update` writes the files anew.
+// Package golden compares texts with files that a person has reviewed. `go test -update` writes the files again.
 package golden
 
 import (

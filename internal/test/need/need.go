@@ -20,7 +20,7 @@ const Variable = "RATCHET_TEST"
 // Tier is a part of the suite. A tier includes the ones before it.
 type Tier string
 
-// The tiers, the smallest first. The zero value is that of `go test ./...`.
+// The tiers, the smallest first. The zero value is the tier of a plain `go test ./...`.
 const (
 	Quick   Tier = ""
 	CI      Tier = "ci"

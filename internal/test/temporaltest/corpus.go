@@ -123,7 +123,7 @@ func (c Corpus) ReplayFresh(t *testing.T, histories map[string]*history.History)
 }
 
 // Record plays the ways and writes the histories that no version has to the corpus of this version, if the
-// environment says so. A version is one release: delete a file to record it anew.
+// environment says so. A version is one release: delete a file to record it again.
 func (c Corpus) Record(t *testing.T, play func(*testing.T) map[string]*history.History) {
 	if os.Getenv(recordVariable) == "" {
 		t.Skipf("writes test data: set %s=1", recordVariable)
