@@ -69,7 +69,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err := onDisk(); err != nil { // nothing is paid before the record says so
 		return reply{}, err
 	}
-	return t.ask(ctx, p, req)
+	return t.makeCall(ctx, p, req)
 }
 
 // findKept returns the answer that an earlier attempt has kept, or fs.ErrNotExist if there is none.
@@ -89,8 +89,8 @@ func (t *attempt) openProvider() (provider.Provider, error) {
 	return nil, report.Permanent(string(failure.BadRequest), err)
 }
 
-// ask makes the call, and keeps what comes of it.
-func (t *attempt) ask(ctx context.Context, p provider.Provider, req provider.Request) (reply, error) {
+// makeCall makes the call, and keeps what comes of it.
+func (t *attempt) makeCall(ctx context.Context, p provider.Provider, req provider.Request) (reply, error) {
 	t.show(report.Progress{Doing: "asks " + t.Provider})
 	ctx, stop := endure(ctx)
 	defer stop()

@@ -88,7 +88,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	}
 	at := placeIn(a.runs.Scratch(in.RunID), w.Dir(), w.WorkDir())
 	at.exact = true
-	if err := at.renew(ctx, w); err != nil {
+	if err := at.removeLeftovers(ctx, w); err != nil {
 		return Judgement{}, err
 	}
 	if err := w.Sync(ctx, in.Commit); err != nil {
@@ -167,7 +167,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 		return checked, Evaluation{}, Judgement{}, err
 	}
 	out := judgeChecks(checked, &e)
-	way.record(&e, &out)
+	way.recordReached(&e, &out)
 	return checked, e, out, nil
 }
 

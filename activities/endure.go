@@ -36,7 +36,7 @@ func endure(ctx context.Context) (enduring context.Context, stop func()) {
 			return
 		case <-ctx.Done():
 		}
-		for givenUp(ctx) && wanted(ctx) {
+		for givenUp(ctx) && isWanted(ctx) {
 			select {
 			case <-enduring.Done():
 				return
@@ -53,11 +53,11 @@ func givenUp(ctx context.Context) bool {
 	return ok
 }
 
-// outlast runs long work that no later attempt can find. The work continues after the engine has
+// outlastAttempt runs long work that no later attempt can find. The work continues after the engine has
 // given the attempt up, and its result then becomes the result of the attempt that waits for it.
-// The caller holds the lock that the other attempt waits for, and releases it after outlast: by
+// The caller holds the lock that the other attempt waits for, and releases it after outlastAttempt: by
 // then the engine has the result.
-func outlast[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
+func outlastAttempt[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	enduring, stop := endure(ctx)
 	defer stop()
 	out, err := do(enduring)
@@ -102,9 +102,9 @@ func reportOnce(ctx context.Context, result any) bool {
 	return engine.CompleteActivityByID(asked, info.Namespace, at.ID, at.RunID, info.ActivityID, result, nil) == nil
 }
 
-// wanted reports whether the activity of ctx is still to be done, by any attempt. If the engine
+// isWanted reports whether the activity of ctx is still to be done, by any attempt. If the engine
 // does not answer, wanted returns true.
-func wanted(ctx context.Context) bool {
+func isWanted(ctx context.Context) bool {
 	if time.Now().After(activity.GetInfo(ctx).Deadline) {
 		return false
 	}

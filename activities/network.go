@@ -30,8 +30,8 @@ func (a *Activities) openNetwork(in CheckInput) (network, error) {
 	return network{boxes: egress.NewBoxes(egress.Config{Targets: targets}), env: env}, nil
 }
 
-// record notes what the checks reached.
-func (n network) record(e *Evaluation, out *Judgement) {
+// recordReached notes what the checks reached.
+func (n network) recordReached(e *Evaluation, out *Judgement) {
 	if n.boxes == nil {
 		return
 	}

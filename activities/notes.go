@@ -25,7 +25,7 @@ func watchNotes(ctx context.Context) <-chan []run.Note {
 		tick := time.NewTicker(notesEvery)
 		defer tick.Stop()
 		for {
-			if list := w.look(ctx); list != nil {
+			if list := w.readNewNotes(ctx); list != nil {
 				select {
 				case notes <- list:
 				case <-ctx.Done():
@@ -48,9 +48,9 @@ type noteWatch struct {
 	given  int
 }
 
-// look returns the notes if there are more than at the last look. It returns nil where there are not, or where engine
+// readNewNotes returns the notes if there are more than at the last look. It returns nil where there are not, or where engine
 // or run do not answer.
-func (w *noteWatch) look(ctx context.Context) []run.Note {
+func (w *noteWatch) readNewNotes(ctx context.Context) []run.Note {
 	length, err := historyLength(ctx)
 	if err != nil || length == w.length {
 		return nil

@@ -44,11 +44,11 @@ func (p place) isRunsOwn() (bool, error) {
 	return err == nil, err
 }
 
-// renew removes all that checks have left, where they have run on what a run has made: the verdict on a
+// removeLeftovers removes all that checks have left, where they have run on what a run has made: the verdict on a
 // commit does not hang on what the code of another commit wrote into the home, the caches or the tree. What
 // the checks on a commit of the user's have left stays, so that the first patch begins warm. The mark stays, and a
 // second call removes what the first, killed, has left.
-func (p place) renew(ctx context.Context, w *workspace.Workspace) error {
+func (p place) removeLeftovers(ctx context.Context, w *workspace.Workspace) error {
 	own, err := p.isRunsOwn()
 	if err != nil || !own {
 		return err

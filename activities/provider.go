@@ -47,7 +47,7 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 	}
 	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
 	failpoint.Hit("plan.kept")
-	return PlanResult{Plan: plan, Summary: headline(text), Usage: r.usage, Retries: r.retries}, err
+	return PlanResult{Plan: plan, Summary: planHeadline(text), Usage: r.usage, Retries: r.retries}, err
 }
 
 // Propose asks the developer or the fixer, reads the answer and plans the
@@ -263,8 +263,8 @@ func (a *Activities) keepNoVerdict(in JudgeInput, out Judgement, why string) (Ju
 // partNames are headings that name a part of every plan.
 var partNames = []string{"", "plan", "goal", "goals", "overview", "summary", "context", "steps", "approach"}
 
-// headline returns the first line of a plan that says what this one is about.
-func headline(text string) string {
+// planHeadline returns the first line of a plan that says what this one is about.
+func planHeadline(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.Trim(line, "#*- \t\r\n"), "[ ] ")
 		if !slices.Contains(partNames, strings.ToLower(strings.Trim(line, ":"))) {

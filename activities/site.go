@@ -52,7 +52,7 @@ func (s site) Note() ([]byte, error) { return s.slot.Note() }
 func (s site) SetNote(note []byte) error { return s.slot.SetNote(note) }
 
 func (s site) Hold(ctx context.Context, wanted func()) (func(), error) {
-	return s.slot.Hold(ctx, wanted, waiting("the agent's session", s.show))
+	return s.slot.Hold(ctx, wanted, describeHolder("the agent's session", s.show))
 }
 
 func (s site) Files(ctx context.Context) ([]string, error) {

@@ -16,11 +16,11 @@ import (
 // another process holds the lock, even a stopped one, the heartbeat says so: "waits: process 4711
 // holds the answer". The parameter what names the thing that the process holds.
 func takeTurns(ctx context.Context, dir *rundir.Dir, name, what string, show func(report.Progress)) (*rundir.Lock, error) {
-	return dir.Take(ctx, name, waiting(what, show))
+	return dir.Take(ctx, name, describeHolder(what, show))
 }
 
-// waiting returns a function that shows which process holds the thing named by what.
-func waiting(what string, show func(report.Progress)) func(pid int) {
+// describeHolder returns a function that shows which process holds the thing named by what.
+func describeHolder(what string, show func(report.Progress)) func(pid int) {
 	return func(pid int) {
 		who := "another process"
 		if pid > 0 {
@@ -45,7 +45,7 @@ func alone[T any](ctx context.Context, dir *rundir.Dir, name, what string, show 
 		return out, ctx.Err()
 	}
 	defer lock.Unlock()
-	return outlast(proc.Keep(ctx, lock.File()), do)
+	return outlastAttempt(proc.Keep(ctx, lock.File()), do)
 }
 
 // LateError is the type of the error of an attempt that has too little time left after it waited

@@ -23,7 +23,7 @@ func (r *runner) runBaseline(ctx workflow.Context) (*run.Baseline, error) {
 	s, n := r.s, len(r.s.Checks())
 	in := r.checkInput()
 	in.Iteration, in.Evaluation, in.Commit, in.Baseline = 0, s.Asked+1, s.Input.Repository.Base, true
-	on := checking(ctx, in.Timeout, n, fmt.Sprintf("Run %d checks on the base commit", n))
+	on := checkContext(ctx, in.Timeout, n, fmt.Sprintf("Run %d checks on the base commit", n))
 	j, err := runActivity(on, r, acts.Check, in)
 	switch {
 	case temporal.IsCanceledError(err):

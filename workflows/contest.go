@@ -157,7 +157,7 @@ func restOf[T int64 | run.Micros](left, used T) T {
 func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *candidate) error {
 	checks := r.checkInput()
 	checks.Iteration, checks.Commit, checks.Stat = c.Iteration, e.Proposal.Base, e.Proposal.Stat
-	on := checking(ctx, checks.Timeout, len(checks.Commands), fmt.Sprintf("Run %d checks on attempt %d", len(checks.Commands), e.Number))
+	on := checkContext(ctx, checks.Timeout, len(checks.Commands), fmt.Sprintf("Run %d checks on attempt %d", len(checks.Commands), e.Number))
 	j, err := runActivity(on, r, acts.Try, activities.TryInput{
 		CheckInput: checks, Candidate: e.Number, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
 	})

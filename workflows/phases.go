@@ -17,15 +17,15 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
-// header returns the header of an activity input without an entry for the record.
-func (r *runner) header() activities.Header {
+// inputHeader returns the header of an activity input without an entry for the record.
+func (r *runner) inputHeader() activities.Header {
 	in := r.s.Input
 	return activities.Header{RunID: in.RunID, Name: in.Name, Repository: in.Repository, Sandbox: in.Sandbox, Branch: in.Naming.Branch}
 }
 
 // prepareWorkspace starts to make the branch, while the planner works.
 func (r *runner) prepareWorkspace(ctx workflow.Context) workflow.Future {
-	return workflow.ExecuteActivity(acting(ctx, "Make the branch"), acts.Prepare, r.header())
+	return workflow.ExecuteActivity(acting(ctx, "Make the branch"), acts.Prepare, r.inputHeader())
 }
 
 // cleanUp removes the worktree and the scratch files. The branch stays.
@@ -308,7 +308,7 @@ func (r *runner) runChecks(ctx workflow.Context) (activities.Judgement, error) {
 	}
 	in := r.checkInput()
 	in.Evaluation, in.Commit = r.s.Calls[run.Evaluate], r.s.Head
-	ctx = checking(ctx, in.Timeout, len(in.Commands), fmt.Sprintf("Run %d checks of iteration %d", len(in.Commands), r.s.State.Iteration))
+	ctx = checkContext(ctx, in.Timeout, len(in.Commands), fmt.Sprintf("Run %d checks of iteration %d", len(in.Commands), r.s.State.Iteration))
 	return runActivity(ctx, r, acts.Check, in)
 }
 

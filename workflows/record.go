@@ -75,7 +75,7 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 	r.updateUI(ctx)
 	var gap, over bool // over: a person lets the workflow replace the later events
 	for {
-		h := r.header()
+		h := r.inputHeader()
 		h.Entry = r.nextEntry(ctx, gap)
 		h.Entry.Over = over && len(h.Entry.Events) > 0
 		upTo := r.lastRecorded(h.Entry)
@@ -280,8 +280,8 @@ func thinking(ctx workflow.Context, c activities.Call) workflow.Context {
 // preparing is the time that checks have for making their worktree.
 const preparing = 10 * time.Minute
 
-// checking returns a context for n checks, which run one by one. limit bounds each check.
-func checking(ctx workflow.Context, limit time.Duration, n int, summary string) workflow.Context {
+// checkContext returns a context for n checks, which run one by one. limit bounds each check.
+func checkContext(ctx workflow.Context, limit time.Duration, n int, summary string) workflow.Context {
 	ctx = workflow.WithHeartbeatTimeout(acting(ctx, summary), longHeartbeat)
 	return workflow.WithStartToCloseTimeout(ctx, limit*time.Duration(max(n, 1))+preparing+time.Minute)
 }

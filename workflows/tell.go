@@ -31,7 +31,7 @@ func (r *runner) tellSession(ctx workflow.Context) {
 	parcel := activities.Parcel{
 		ID: fmt.Sprintf("%s.%s", s.Input.RunID, *s.State.LastEventID), Profile: delivery.SafeProfile(), Jobs: []delivery.Job{jobOf(s)},
 	}
-	err := workflow.ExecuteActivity(telling(ctx, s.Input.Tell), teller.TellSession, activities.TellInput{Session: s.Input.Tell, Parcel: parcel}).Get(ctx, nil)
+	err := workflow.ExecuteActivity(tellContext(ctx, s.Input.Tell), teller.TellSession, activities.TellInput{Session: s.Input.Tell, Parcel: parcel}).Get(ctx, nil)
 	if err != nil {
 		r.log.Warn("result not sent to the session", "session", s.Input.Tell, "reason", report.ProblemOf(err).Message)
 	}
@@ -75,8 +75,8 @@ func jobOf(s *run.Snapshot) delivery.Job {
 	return j
 }
 
-// telling returns a context for the activity that gives a session a batch. It is short: the run continues without.
-func telling(ctx workflow.Context, session string) workflow.Context {
+// tellContext returns a context for the activity that gives a session a batch. It is short: the run continues without.
+func tellContext(ctx workflow.Context, session string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Second, ScheduleToCloseTimeout: 30 * time.Second, Summary: "Send to session " + session,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},

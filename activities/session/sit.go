@@ -311,7 +311,7 @@ func (s *sitting) logStderr() {
 func (s *sitting) followAgent(ctx context.Context) SitResult {
 	stopping := activity.GetWorkerStopChannel(ctx)
 	s.noteLife()
-	tick := time.NewTimer(s.patience())
+	tick := time.NewTimer(s.silenceLimit())
 	defer tick.Stop()
 	for {
 		select {
@@ -324,7 +324,7 @@ func (s *sitting) followAgent(ctx context.Context) SitResult {
 				return SitResult{End: session.Slept, Reason: reason}
 			}
 		case <-tick.C:
-			if res := s.expired(); res != nil {
+			if res := s.endIfSilent(); res != nil {
 				return *res
 			}
 		case e := <-s.calls:
@@ -339,6 +339,6 @@ func (s *sitting) followAgent(ctx context.Context) SitResult {
 				return *res
 			}
 		}
-		tick.Reset(s.patience())
+		tick.Reset(s.silenceLimit())
 	}
 }

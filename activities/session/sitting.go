@@ -80,8 +80,8 @@ func (s *sitting) idleSince() (since time.Time, ok bool) {
 // keepAsking is how long a process waits for a person's decision. Later the decision resumes the agent.
 const keepAsking = 30 * time.Minute
 
-// patience returns how long the agent may be silent from now on.
-func (s *sitting) patience() time.Duration {
+// silenceLimit returns how long the agent may be silent from now on.
+func (s *sitting) silenceLimit() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit := s.a.Quiet
@@ -94,14 +94,14 @@ func (s *sitting) patience() time.Duration {
 	return max(time.Until(s.last.Add(limit)), time.Millisecond)
 }
 
-// expired returns the end of a sitting whose agent was silent for too long; nil if it was not.
-func (s *sitting) expired() *SitResult {
+// endIfSilent returns the end of a sitting whose agent was silent for too long; nil if it was not.
+func (s *sitting) endIfSilent() *SitResult {
 	s.mu.Lock()
 	waits, works := s.turn != nil && len(s.turn.asks) > 0, s.turn != nil && len(s.turn.tools) > 0
 	idle := s.turn == nil
 	s.mu.Unlock()
 	switch {
-	case s.patience() > time.Millisecond:
+	case s.silenceLimit() > time.Millisecond:
 		return nil
 	case idle || waits:
 		if s.a.mayLeave(s) {

@@ -45,7 +45,7 @@ func Fire(ctx workflow.Context, p activities.Plan) (out Result, err error) {
 		}
 		problem := report.ProblemOf(err)
 		out.Problem = &problem
-		return out, tell(ctx, p, fire)
+		return out, startNotice(ctx, p, fire)
 	}
 	waiting := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: time.Minute,
@@ -59,8 +59,8 @@ func Fire(ctx workflow.Context, p activities.Plan) (out Result, err error) {
 	return out, err
 }
 
-// tell starts the delivery of a notice, which this workflow does not wait for.
-func tell(ctx workflow.Context, p activities.Plan, fire string) error {
+// startNotice starts the delivery of a notice, which this workflow does not wait for.
+func startNotice(ctx workflow.Context, p activities.Plan, fire string) error {
 	if len(p.Input.Notify) == 0 {
 		return nil
 	}
