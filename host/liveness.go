@@ -127,7 +127,7 @@ func (l *Liveness) keep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for wrong := ""; ; {
-		wrong = l.sweep(ctx, wrong)
+		wrong = l.reportDeadAttempts(ctx, wrong)
 		select {
 		case <-ctx.Done():
 			return
@@ -136,9 +136,9 @@ func (l *Liveness) keep(ctx context.Context) {
 	}
 }
 
-// sweep reports the attempts of dead workers once. It returns the text of the error, or an empty
+// reportDeadAttempts reports the attempts of dead workers once. It returns the text of the error, or an empty
 // string, and logs the error unless it equals before.
-func (l *Liveness) sweep(ctx context.Context, before string) (wrong string) {
+func (l *Liveness) reportDeadAttempts(ctx context.Context, before string) (wrong string) {
 	err := l.store.Dead(func(a attempts.Attempt) (settled bool) {
 		if a.Engine != l.engine {
 			return time.Since(a.Began) > forgotten

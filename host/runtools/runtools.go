@@ -80,7 +80,7 @@ func Offer[Entry, State any](m *mcp.Server, r Runs[Entry, State]) {
 		Name: List,
 		Description: "List the runs of coding agents that you may look at, the newest first. A run whose status begins with awaiting waits for " +
 			"a decision or an answer.",
-		InputSchema: bounded[listInput]("max", mostList), Annotations: toolserver.Looking("Runs"),
+		InputSchema: boundedInput[listInput]("max", mostList), Annotations: toolserver.Looking("Runs"),
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, listed[Entry], error) {
 		found, err := r.List(ctx, runs.Filter{Status: in.Status, Max: cmp.Or(in.Max, usualList)})
 		return nil, listed[Entry]{found}, err
@@ -94,7 +94,7 @@ func Offer[Entry, State any](m *mcp.Server, r Runs[Entry, State]) {
 	toolserver.AddTool(m, &mcp.Tool{
 		Name:        Wait,
 		Description: "Wait until a run needs a person or has ended, and return what it needs. If neither happens in time, the run is still running: call again.",
-		InputSchema: bounded[waitInput]("seconds", mostWait), Annotations: toolserver.Looking("Wait for a run"),
+		InputSchema: boundedInput[waitInput]("seconds", mostWait), Annotations: toolserver.Looking("Wait for a run"),
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, in waitInput) (*mcp.CallToolResult, State, error) {
 		limit, stop := context.WithTimeout(ctx, time.Duration(cmp.Or(in.Seconds, usualWait))*time.Second)
 		defer stop()
@@ -120,9 +120,9 @@ func OfferStart[In any](m *mcp.Server, description string, start func(context.Co
 	})
 }
 
-// bounded returns the schema of an input of which a member is a number between 1 and most. It sets no default, because
+// boundedInput returns the schema of an input of which a member is a number between 1 and most. It sets no default, because
 // the SDK panics when it has to set a default in null.
-func bounded[In any](member string, most float64) *jsonschema.Schema {
+func boundedInput[In any](member string, most float64) *jsonschema.Schema {
 	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[run.Status](): toolserver.OneOf(run.Statuses),
 	}})

@@ -63,8 +63,8 @@ func (l ledger) find(id run.ID) (wish, bool) {
 	return l.Runs[i], true
 }
 
-// keep replaces the wish with the same id, or adds it. It is on disk when keep returns.
-func (s *served) keep(w wish) error {
+// keepWish replaces the wish with the same id, or adds it. It is on disk when keep returns.
+func (s *served) keepWish(w wish) error {
 	return s.changeLedger(func(l *ledger) {
 		if i := slices.IndexFunc(l.Runs, func(old wish) bool { return old.ID == w.ID }); i >= 0 {
 			l.Runs[i] = w
@@ -74,8 +74,8 @@ func (s *served) keep(w wish) error {
 	})
 }
 
-// forget removes a wish of which surely nothing came.
-func (s *served) forget(id run.ID) error {
+// forgetWish removes a wish of which surely nothing came.
+func (s *served) forgetWish(id run.ID) error {
 	return s.changeLedger(func(l *ledger) { l.Runs = slices.DeleteFunc(l.Runs, func(w wish) bool { return w.ID == id }) })
 }
 

@@ -116,7 +116,7 @@ func (s *served) serve(ctx context.Context, conn *net.UnixConn) {
 	_ = toolserver.Serve(ctx, toolserver.Config{
 		Instructions: instructions, Log: slog.New(slog.DiscardHandler),
 		Offer: func(m *mcp.Server) {
-			m.AddReceivingMiddleware(s.admit(p))
+			m.AddReceivingMiddleware(s.admitCallers(p))
 			s.offerTools(m)
 		},
 	}, conn, conn)
@@ -133,9 +133,9 @@ var (
 	errCrowd    = fmt.Errorf("%d calls are in progress: wait until one ends", maxCalls)
 )
 
-// admit returns middleware that lets the agent's own processes call tools, a few at a time. An agent asks for the list
+// admitCallers returns middleware that lets the agent's own processes call tools, a few at a time. An agent asks for the list
 // of the tools before its process is known.
-func (s *served) admit(p peer) mcp.Middleware {
+func (s *served) admitCallers(p peer) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method != "tools/call" {

@@ -46,7 +46,7 @@ func (s *served) startRun(ctx context.Context, asked session.RunWish) (w wish, a
 	}
 	w, known := l.find(id)
 	if !known {
-		if w, err = s.permitted(ctx, l, id, message, asked); err != nil {
+		if w, err = s.permitWish(ctx, l, id, message, asked); err != nil {
 			return w, false, err
 		}
 	}
@@ -84,11 +84,11 @@ func (s *served) findStarted(ctx context.Context, w wish, goal string) (wish, bo
 	if !w.Started {
 		return w, false, nil
 	}
-	return w, true, s.keep(w)
+	return w, true, s.keepWish(w)
 }
 
-// permitted returns the wish for a new run, once the grant and the session's policy permit it in the turn of the message.
-func (s *served) permitted(ctx context.Context, l ledger, id run.ID, message string, asked session.RunWish) (wish, error) {
+// permitWish returns the wish for a new run, once the grant and the session's policy permit it in the turn of the message.
+func (s *served) permitWish(ctx context.Context, l ledger, id run.ID, message string, asked session.RunWish) (wish, error) {
 	g := s.Session.Runs
 	if len(l.Runs) >= g.Total {
 		return wish{}, fmt.Errorf("this session has started %d runs, its limit", len(l.Runs))
@@ -144,7 +144,7 @@ func (s *served) nameAndStart(ctx context.Context, w wish, goal string, known bo
 		if err := runs.DropNames(ctx, in, s.RunsDir, template); err != nil {
 			return w, err
 		}
-	} else if err := s.keep(w); err != nil {
+	} else if err := s.keepWish(w); err != nil {
 		return w, err
 	}
 	failpoint.Hit("session.run-noted")
@@ -157,7 +157,7 @@ func (s *served) nameAndStart(ctx context.Context, w wish, goal string, known bo
 	}
 	failpoint.Hit("session.run-started")
 	w.Started, w.Name, w.Branch = true, in.Name, in.BranchName()
-	return w, s.keep(w)
+	return w, s.keepWish(w)
 }
 
 // giveUp removes a wish whose run was surely not started, and returns the reason.
@@ -165,5 +165,5 @@ func (s *served) giveUp(w wish, why error) error {
 	if _, exists := errors.AsType[*runs.ExistsError](why); exists {
 		return why
 	}
-	return errors.Join(why, s.forget(w.ID))
+	return errors.Join(why, s.forgetWish(w.ID))
 }

@@ -79,15 +79,15 @@ func (s *served) find(ctx context.Context, name string, look func(context.Contex
 	if err != nil {
 		return state{}, err
 	}
-	w, err := l.named(name)
+	w, err := l.findNamed(name)
 	if err != nil {
 		return state{}, err
 	}
 	return stateOf(ctx, w, look)
 }
 
-// named returns the wish whose run has that id or name.
-func (l ledger) named(text string) (wish, error) {
+// findNamed returns the wish whose run has that id or name.
+func (l ledger) findNamed(text string) (wish, error) {
 	name, _ := run.ParseName(strings.TrimSpace(text))
 	for _, w := range l.Runs {
 		if string(w.ID) == strings.TrimSpace(text) || name != "" && w.Name == name {

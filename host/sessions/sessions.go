@@ -162,15 +162,15 @@ func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
 		stems = append(stems, string(id))
 	}
 	for _, stem := range stems { // the engine itself knows a session that lists do not show yet
-		if known, err := c.knows(ctx, session.ID(stem)); known || err != nil {
+		if known, err := c.knowsSession(ctx, session.ID(stem)); known || err != nil {
 			return session.ID(stem), err
 		}
 	}
 	return c.completeName(ctx, name, stems)
 }
 
-// knows reports whether there is a session with the id.
-func (c Client) knows(ctx context.Context, id session.ID) (bool, error) {
+// knowsSession reports whether there is a session with the id.
+func (c Client) knowsSession(ctx context.Context, id session.ID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	d, err := c.Temporal.DescribeWorkflowExecution(ctx, id.WorkflowID(), "")

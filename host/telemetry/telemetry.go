@@ -84,7 +84,7 @@ func Open(ctx context.Context, c Config) (*Metrics, error) {
 		m.Stop()
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	m.provider = sdkmetric.NewMeterProvider(append(readers, sdkmetric.WithResource(about), sdkmetric.WithView(views()...))...)
+	m.provider = sdkmetric.NewMeterProvider(append(readers, sdkmetric.WithResource(about), sdkmetric.WithView(histogramViews()...))...)
 	m.Handler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter:                m.provider.Meter("ratchet"),
 		OnError:              func(err error) { c.Log.Warn("metric", "error", err) },
@@ -102,8 +102,8 @@ func (c Config) wantsOTLP() bool {
 	return false
 }
 
-// views gives the histograms bounds in seconds: calls of the SDK take milliseconds, runs and people take minutes to days.
-func views() []sdkmetric.View {
+// histogramViews gives the histograms bounds in seconds: calls of the SDK take milliseconds, runs and people take minutes to days.
+func histogramViews() []sdkmetric.View {
 	bounds := func(name string, seconds ...float64) sdkmetric.View {
 		return sdkmetric.NewView(sdkmetric.Instrument{Name: name, Unit: "s"}, sdkmetric.Stream{Aggregation: sdkmetric.AggregationExplicitBucketHistogram{Boundaries: seconds}})
 	}
