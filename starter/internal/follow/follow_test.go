@@ -215,7 +215,7 @@ func TestANoteSaysWhoReadsIt(t *testing.T) {
 		{notesLeft{evaluate: true}, run.Evaluate, "the next attempt reads it; if the checks pass, there is no further attempt"},
 		{notesLeft{steers: true}, run.Execute, "the agent gets it now, and the next prompt carries it as well"},
 	} {
-		if got := tt.n.reader(tt.phase); got != tt.want {
+		if got := tt.n.findReader(tt.phase); got != tt.want {
 			t.Errorf("%+v in %q: %s", tt.n, tt.phase, got)
 		}
 	}
@@ -242,7 +242,7 @@ func TestANoteThatNoModelReadIsTold(t *testing.T) {
 		tell := f.Tell
 		f.Tell = func(e run.Event) error {
 			if e.Phase == run.Evaluate {
-				f.typed.carry([]run.Note{{Text: "carried"}})
+				f.typed.noteCarried([]run.Note{{Text: "carried"}})
 			}
 			return tell(e)
 		}

@@ -38,7 +38,7 @@ func (f *Follower) tellTools(until time.Time) {
 	for len(f.calls) > 0 && !f.calls[0].Time.After(until) {
 		f.showTool(f.calls[0])
 		if f.calls[0].Note {
-			f.typed.forget(f.calls[0].Target)
+			f.typed.forgetNote(f.calls[0].Target)
 		}
 		f.calls = f.calls[1:]
 	}

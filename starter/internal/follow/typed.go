@@ -19,24 +19,24 @@ type notesLeft struct {
 	evaluate bool     // the run has an evaluator, which reads notes as well
 }
 
-// forget removes a note that a model has read.
-func (n *notesLeft) forget(text string) {
+// forgetNote removes a note that a model has read.
+func (n *notesLeft) forgetNote(text string) {
 	n.unread = slices.DeleteFunc(n.unread, func(other string) bool { return other == text })
 	n.carried = slices.DeleteFunc(n.carried, func(other string) bool { return other == text })
 }
 
-// carry notes that the run has taken notes up for its prompts.
-func (n *notesLeft) carry(notes []run.Note) {
+// noteCarried notes that the run has taken notes up for its prompts.
+func (n *notesLeft) noteCarried(notes []run.Note) {
 	for _, note := range notes {
 		if slices.Contains(n.unread, note.Text) {
-			n.forget(note.Text)
+			n.forgetNote(note.Text)
 			n.carried = append(n.carried, note.Text)
 		}
 	}
 }
 
-// reader says who reads a note that is left in a phase.
-func (n *notesLeft) reader(phase run.Phase) string {
+// findReader says who reads a note that is left in a phase.
+func (n *notesLeft) findReader(phase run.Phase) string {
 	switch {
 	case n.steers:
 		return "the agent gets it now, and the next prompt carries it as well"
@@ -56,7 +56,7 @@ func (f *Follower) followNotes(e run.Event) {
 	case run.RunCreated:
 		f.typed.evaluate = p.Providers.Evaluator != ""
 	case run.PhaseStarted:
-		f.typed.carry(p.Notes)
+		f.typed.noteCarried(p.Notes)
 		if e.Phase != run.Ask && (e.Phase != run.Evaluate || f.typed.evaluate) { // else no model is asked
 			f.typed.carried = nil
 		}
@@ -102,5 +102,5 @@ func (f *Follower) takeNote(ctx context.Context, line string) {
 	}
 	f.typed.unread = append(f.typed.unread, line)
 	f.Screen.Line("  " + f.Screen.Accent("›") + " " + story.OneLine(line, 300))
-	f.Screen.Note("    ", "noted: "+f.typed.reader(f.Last.Phase))
+	f.Screen.Note("    ", "noted: "+f.typed.findReader(f.Last.Phase))
 }

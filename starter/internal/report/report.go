@@ -105,7 +105,7 @@ func Of(stories []Story, since time.Time) (Report, error) {
 		}
 	}
 	r.Total.finish()
-	r.Repositories, r.Providers = rows(repositories), rows(providers)
+	r.Repositories, r.Providers = sortedRows(repositories), sortedRows(providers)
 	return r, nil
 }
 
@@ -116,8 +116,8 @@ func add(sums map[string]*Figures, name string, f Figures) {
 	sums[name].add(f)
 }
 
-// rows returns the sums, those with the most runs first.
-func rows(sums map[string]*Figures) []Row {
+// sortedRows returns the sums, those with the most runs first.
+func sortedRows(sums map[string]*Figures) []Row {
 	list := []Row{}
 	for name, f := range sums {
 		f.finish()

@@ -203,7 +203,7 @@ func checkBranch(template string) error {
 // read returns the texts that the flag of the key would be given for a value of a file. It refuses a value of another
 // type than the key's, and texts that no flag should have.
 func (k key) read(v any) (texts []string, err error) {
-	if !k.kind.admits(v) {
+	if !k.kind.hasType(v) {
 		return nil, fmt.Errorf("%s must be %s", k.name, k.kind)
 	}
 	switch v := v.(type) {
@@ -224,8 +224,8 @@ func (k key) read(v any) (texts []string, err error) {
 	return texts, nil
 }
 
-// admits reports whether a value has the type.
-func (k kind) admits(v any) bool {
+// hasType reports whether a value has the type.
+func (k kind) hasType(v any) bool {
 	switch v := v.(type) {
 	case string:
 		if k != duration {

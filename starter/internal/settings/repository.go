@@ -100,7 +100,7 @@ func (v Values) refuseLoose(user string) error {
 		for _, text := range value.Texts {
 			if why := Loosens(name, text); why != "" {
 				return &lineError{value.Path, value.Line, fmt.Sprintf("%s = %s %s: remove it here; it is allowed only in your own %s, or as --%s",
-					name, quote(text), why, user, name)}
+					name, quoteValue(text), why, user, name)}
 			}
 		}
 	}
@@ -110,8 +110,8 @@ func (v Values) refuseLoose(user string) error {
 	return nil
 }
 
-// quote shortens and quotes a value for a message.
-func quote(text string) string {
+// quoteValue shortens and quotes a value for a message.
+func quoteValue(text string) string {
 	if r := []rune(text); len(r) > 60 {
 		text = string(r[:59]) + "…"
 	}

@@ -152,7 +152,7 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 			if err == nil {
 				runrows.Describe(ctx, client, rows)
 				day.sum(c.Now())
-				merged.mark(rows, func(found []runs.Listed) { runrows.MarkMerged(ctx, c, found) })
+				merged.markMerged(rows, func(found []runs.Listed) { runrows.MarkMerged(ctx, c, found) })
 			}
 			give(boardLook{rows, day.last, err})
 			select {
@@ -167,8 +167,8 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 // mergedRuns remembers which runs are merged while the board is shown.
 type mergedRuns map[run.ID]bool
 
-// mark marks the merged runs. It looks into the repositories when a run is over that it has not seen so.
-func (m *mergedRuns) mark(rows []board.Row, look func([]runs.Listed)) {
+// markMerged marks the merged runs. It looks into the repositories when a run is over that it has not seen so.
+func (m *mergedRuns) markMerged(rows []board.Row, look func([]runs.Listed)) {
 	var found []runs.Listed
 	unseen := false
 	for _, r := range rows {

@@ -35,7 +35,7 @@ func (r *Report) content(src workspace.Source) string {
 	line("")
 	line("# What judges a result, at commit %.12s:", src.Base)
 	for _, once := range r.Checks {
-		line("#   %s", comment(once.outcome()))
+		line("#   %s", comment(once.describeEnd()))
 	}
 	if r.NotRun != "" {
 		line("#   not run: %s", comment(r.NotRun))
@@ -65,8 +65,8 @@ func (r *Report) content(src workspace.Source) string {
 	return b.String()
 }
 
-// outcome says how the check ended.
-func (o checkedOnce) outcome() string {
+// describeEnd says how the check ended.
+func (o checkedOnce) describeEnd() string {
 	took := terminal.Duration(time.Duration(o.Millis) * time.Millisecond)
 	switch o.Status {
 	case "":

@@ -292,7 +292,7 @@ func printInit(c *factory.Factory, r *Report) error {
 		case check.Pass:
 			mark = s.Good("✓")
 		}
-		line := mark + " " + display.Line(once.outcome()) + " " + s.Dim("("+display.Line(once.Why)+")")
+		line := mark + " " + display.Line(once.describeEnd()) + " " + s.Dim("("+display.Line(once.Why)+")")
 		c.Printf("%s\n", line)
 		for _, said := range once.Output {
 			c.Printf("%s\n", s.Dim("    │ "+said))

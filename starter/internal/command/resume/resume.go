@@ -184,7 +184,7 @@ func Run(ctx context.Context, c *factory.Factory, s *run.Snapshot, detach bool) 
 	}
 	defer closeClient()
 	if err = client.MayResume(ctx, id); err == nil {
-		s, err = latest(c, id)
+		s, err = rebuildRun(c, id)
 	}
 	if err == nil {
 		err = client.Resume(ctx, s)
@@ -198,8 +198,8 @@ func Run(ctx context.Context, c *factory.Factory, s *run.Snapshot, detach bool) 
 	return follow.Started(ctx, c, runref.Found{Client: client, ID: id, Name: s.Input.Name}, detach)
 }
 
-// latest rebuilds a run from its record, and refuses one that is over.
-func latest(c *factory.Factory, id run.ID) (*run.Snapshot, error) {
+// rebuildRun rebuilds a run from its record, and refuses one that is over.
+func rebuildRun(c *factory.Factory, id run.ID) (*run.Snapshot, error) {
 	dir, err := c.OpenRecord(id)
 	if err != nil {
 		return nil, err

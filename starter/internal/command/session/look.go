@@ -31,9 +31,9 @@ func (l *sessionLooks) close() {
 	}
 }
 
-// next returns the session's state, after a pause that the first look does without. While the engine, or every worker,
+// nextState returns the session's state, after a pause that the first look does without. While the engine, or every worker,
 // does not answer, it says so to away and waits: a session that is followed outlives that.
-func (l *sessionLooks) next(ctx context.Context, away func(error)) (session.Snapshot, error) {
+func (l *sessionLooks) nextState(ctx context.Context, away func(error)) (session.Snapshot, error) {
 	for {
 		if l.began {
 			if err := pauseFor(ctx, sessionPoll); err != nil {

@@ -161,7 +161,7 @@ func watchSession(ctx context.Context, c *factory.Factory, s sessionref.Found) e
 	defer looks.close()
 	away := false
 	for {
-		snap, err := looks.next(ctx, func(err error) {
+		snap, err := looks.nextState(ctx, func(err error) {
 			if !away {
 				away = true
 				fmt.Fprintf(c.Err, "starter: %s\n", story.OneLine(err.Error(), 300))

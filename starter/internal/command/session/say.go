@@ -96,7 +96,7 @@ func awaitAnswer(ctx context.Context, c *factory.Factory, s sessionref.Found, me
 	looks := sessionLooks{c: c, s: s}
 	defer looks.close()
 	for {
-		snap, err := looks.next(ctx, func(err error) { work.Show("the message is kept; " + story.OneLine(err.Error(), 200)) })
+		snap, err := looks.nextState(ctx, func(err error) { work.Show("the message is kept; " + story.OneLine(err.Error(), 200)) })
 		if err != nil {
 			return err
 		}
