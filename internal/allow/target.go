@@ -64,7 +64,7 @@ func parse(text string) (Target, error) {
 	if len(text) > maxText {
 		return Target{}, errors.New("too long")
 	}
-	host, port, err := split(text)
+	host, port, err := splitLastColon(text)
 	if err != nil {
 		return Target{}, err
 	}
@@ -82,8 +82,8 @@ func parse(text string) (Target, error) {
 	return t, nil
 }
 
-// split cuts text before its last colon. An IPv6 address keeps its brackets.
-func split(text string) (host, port string, err error) {
+// splitLastColon cuts text before its last colon. An IPv6 address keeps its brackets.
+func splitLastColon(text string) (host, port string, err error) {
 	cut := strings.LastIndexByte(text, ':')
 	switch {
 	case strings.ContainsAny(text, "/?#"):

@@ -66,9 +66,9 @@ func (p *parser) fenceAt(i int) (fence, bool) {
 	return f, f.n >= 3 && !(f.mark == '`' && strings.Contains(f.info, "`"))
 }
 
-// inside returns the lines between a fence and its end: without the prefix of the fence if the first line that is not
+// linesInside returns the lines between a fence and its end: without the prefix of the fence if the first line that is not
 // blank has it, as they are otherwise. ok is false if only some lines have it.
-func (p *parser) inside(f fence, from, to int) (lines [][]byte, ok bool) {
+func (p *parser) linesInside(f fence, from, to int) (lines [][]byte, ok bool) {
 	lines = p.lines[from:to]
 	first := slices.IndexFunc(lines, func(l []byte) bool { return len(bytes.TrimSpace(l)) > 0 })
 	if f.prefix == "" || first < 0 || !bytes.HasPrefix(lines[first], []byte(f.prefix)) {
@@ -185,7 +185,7 @@ func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
 				continue
 			}
 		}
-		lines, whole := p.inside(f, i+1, end)
+		lines, whole := p.linesInside(f, i+1, end)
 		if !whole {
 			return nil, nil, newError(Contradiction, "some lines in the fence on line %d have the indentation of the fence and others do not; put the diff between %s and %s", i+1, patchBegin, patchEnd)
 		}
@@ -208,7 +208,7 @@ func (p *parser) startsBare(i int) bool {
 // judgeOpenFence decides about a fence without end. It is the end of the answer if it holds a whole diff
 // and the provider said that it finished. It is prose, -1, if it holds no diff.
 func (p *parser) judgeOpenFence(start int, f fence) (end int, err *Error) {
-	lines, whole := p.inside(f, start+1, len(p.lines))
+	lines, whole := p.linesInside(f, start+1, len(p.lines))
 	diff := bytes.Join(lines, nil)
 	switch {
 	case !whole || !isDiff(f, diff):

@@ -208,7 +208,7 @@ func (p *parser) blockDiff(b block) ([]byte, *Error) {
 		if p.findFenceEnd(first, b.to, f) != last {
 			return nil, newError(Contradiction, "the patch block contains a fence that does not enclose the whole patch")
 		}
-		lines, whole := p.inside(f, first+1, last)
+		lines, whole := p.linesInside(f, first+1, last)
 		if !whole {
 			return nil, newError(Contradiction, "some lines in the fence of the patch block have the indentation of the fence and others do not")
 		}

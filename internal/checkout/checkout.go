@@ -84,16 +84,16 @@ func Borrow(dir, common string) error {
 	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600); err != nil {
 		return err
 	}
-	cut, err := shallow(common)
+	cut, err := shallowCommits(common)
 	if err != nil || len(cut) == 0 {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "shallow"), cut, 0o600)
 }
 
-// shallow returns the list of the commits at which history is cut off. It is empty when the history
+// shallowCommits returns the list of the commits at which history is cut off. It is empty when the history
 // is whole.
-func shallow(common string) ([]byte, error) {
+func shallowCommits(common string) ([]byte, error) {
 	name := filepath.Join(common, "shallow")
 	fi, err := os.Lstat(name)
 	if errors.Is(err, os.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {

@@ -117,8 +117,8 @@ func (s *Store) removeAbandoned(ctx context.Context, id dispatch.GardenID) (remo
 	return true, errors.Join(s.removeOurs(id), file.SyncDir(s.Dir))
 }
 
-// abandoned returns the sessions of ours whose workers have ended.
-func (s *Store) abandoned() ([]dispatch.GardenID, error) {
+// abandonedSessions returns the sessions of ours whose workers have ended.
+func (s *Store) abandonedSessions() ([]dispatch.GardenID, error) {
 	names, err := file.Names(s.Dir)
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func (h Host) Forget(ctx context.Context, id dispatch.GardenID) error {
 // call finds nothing.
 func (h Host) Sweep(ctx context.Context) ([]dispatch.GardenID, error) {
 	store := &Store{Dir: h.Dirs.Sessions}
-	ids, err := store.abandoned()
+	ids, err := store.abandonedSessions()
 	if err != nil {
 		return nil, err
 	}

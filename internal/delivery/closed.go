@@ -18,13 +18,13 @@ func KeepClosed(list []Entry, e Entry) []Entry {
 	list = append(list, e)
 	list = slices.Delete(list, 0, max(0, len(list)-MaxClosed))
 	for i := range list {
-		list[i].shorten()
+		list[i].dropWords()
 	}
 	return list
 }
 
-// shorten leaves out most of the words of a closed batch, which nothing delivers any more.
-func (e *Entry) shorten() {
+// dropWords leaves out most of the words of a closed batch, which nothing delivers any more.
+func (e *Entry) dropWords() {
 	if e.Words != "" {
 		return
 	}

@@ -169,7 +169,7 @@ func (s *Snapshot) admitSession(e *Entry) error {
 		return refuse(Incapable, "this agent accepts no results")
 	case p.Epoch != s.Session.Epoch || p.Current == nil || s.Session.Startup == nil:
 		return refuse(NoSnapshot, "the permissions are unknown in epoch %d", s.Session.Epoch)
-	case s.Session.Startup.drifted(*p.Current):
+	case s.Session.Startup.hasDrifted(*p.Current):
 		return refuse(Drifted, "the session allows more than at its start")
 	case p.Current.allowsAny():
 		return refuse(Permitted, "the session may ask for approvals, use the network or write files")

@@ -104,8 +104,8 @@ func (p *PermissionProof) UnmarshalJSON(b []byte) error {
 	return decodeExact(b, "permission proof", (*plain)(p))
 }
 
-// drifted reports whether now allows something that the start did not.
-func (start Allows) drifted(now Allows) bool {
+// hasDrifted reports whether now allows something that the start did not.
+func (start Allows) hasDrifted(now Allows) bool {
 	return now.Approval && !start.Approval || now.Network && !start.Network || now.Write && !start.Write
 }
 

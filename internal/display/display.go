@@ -13,7 +13,7 @@ import (
 // Line returns a path, or any other text of one line, with every character made visible that a terminal
 // obeys or that deceives a reader: <U+202E> for a character, <0x9B> for a byte that is not UTF-8. Letters
 // of other alphabets that share a word with Latin letters are shown in the same way.
-func Line(s string) string { return visible(s, "") }
+func Line(s string) string { return makeVisible(s, "") }
 
 // OneLine returns a text on one line, with every character made visible as Line does, in at most so many characters.
 func OneLine(text string, most int) string {
@@ -72,7 +72,7 @@ func JSON(raw []byte) []byte {
 }
 
 // Code returns one line of a program's text, made visible in the way of Line. Tabs stay.
-func Code(s string) string { return visible(s, "\t") }
+func Code(s string) string { return makeVisible(s, "\t") }
 
 // wrapAt is the number of characters of a line before it is broken.
 const wrapAt = 400
@@ -81,7 +81,7 @@ const wrapAt = 400
 // feeds and tabs stay. A line of more than 400 characters continues on a line that begins with "⋯ ", so
 // that nothing hides beyond the edge.
 func Text(text []byte) string {
-	return Wrap(visible(string(text), "\n\t"), wrapAt)
+	return Wrap(makeVisible(string(text), "\n\t"), wrapAt)
 }
 
 // Wrap breaks lines of more than width characters. A broken line continues on a line that begins with
@@ -103,9 +103,9 @@ func Wrap(text string, width int) string {
 	return b.String()
 }
 
-// visible returns s with every deceptive or control character escaped, except for the characters in keep.
-func visible(s, keep string) string {
-	if plain(s, keep) {
+// makeVisible returns s with every deceptive or control character escaped, except for the characters in keep.
+func makeVisible(s, keep string) string {
+	if isPlain(s, keep) {
 		return s
 	}
 	var b strings.Builder
@@ -117,7 +117,7 @@ func visible(s, keep string) string {
 		mixed := mixesAlphabets(s[:word])
 		for i := 0; i < word; {
 			r, n := utf8.DecodeRuneInString(s[i:])
-			escape(&b, s[i:i+n], r, mixed, keep)
+			writeEscaped(&b, s[i:i+n], r, mixed, keep)
 			i += n
 		}
 		s = s[word:]
@@ -125,8 +125,8 @@ func visible(s, keep string) string {
 	return b.String()
 }
 
-// escape writes the character r, or the invalid byte raw, in the form that visible gives it.
-func escape(b *strings.Builder, raw string, r rune, mixed bool, keep string) {
+// writeEscaped writes the character r, or the invalid byte raw, in the form that visible gives it.
+func writeEscaped(b *strings.Builder, raw string, r rune, mixed bool, keep string) {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
 		b.WriteString(fmt.Sprintf("<0x%02X>", raw[0])) // workflows show texts, too, and Fprintf is beyond what workflowcheck admits
@@ -139,8 +139,8 @@ func escape(b *strings.Builder, raw string, r rune, mixed bool, keep string) {
 	}
 }
 
-// plain reports whether s consists of printable ASCII and the characters in keep.
-func plain(s, keep string) bool {
+// isPlain reports whether s consists of printable ASCII and the characters in keep.
+func isPlain(s, keep string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < ' ' && !strings.ContainsRune(keep, rune(c)) {
 			return false

@@ -68,11 +68,11 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 		return err
 	}
 	b.say("building the engine (Temporal's server and Web UI): only once, takes some minutes")
-	cmd := b.command(ctx, "build", "-v", "-ldflags=-s -w", "-o", tmp)
+	cmd := b.goCommand(ctx, "build", "-v", "-ldflags=-s -w", "-o", tmp)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still holds the lock
 
-	stop := b.track(out, total)
+	stop := b.trackProgress(out, total)
 	err := cmd.Run()
 	stop()
 	if ctx.Err() != nil {
@@ -87,8 +87,8 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 	return os.Rename(tmp, path)
 }
 
-// command returns a go command for the program. The end of ctx ends all that it started.
-func (b builder) command(ctx context.Context, verb string, args ...string) *exec.Cmd {
+// goCommand returns a go command for the program. The end of ctx ends all that it started.
+func (b builder) goCommand(ctx context.Context, verb string, args ...string) *exec.Cmd {
 	args = append([]string{verb, "-mod=readonly", "-buildvcs=false"}, append(args, ".")...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.sources

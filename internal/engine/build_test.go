@@ -115,7 +115,7 @@ func TestBuildOutputIsCounted(t *testing.T) {
 
 func TestDigestFollowsTheSources(t *testing.T) {
 	b := module(t, "package main\nfunc main() {}\n")
-	first, err := digest(b.sources)
+	first, err := digestInputs(b.sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestDigestFollowsTheSources(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(b.sources, name), []byte("package main\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d, err := digest(b.sources)
+		d, err := digestInputs(b.sources)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestTheEngineLinksNoCloud(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := builder{sources: sources}.command(t.Context(), "list", "-deps")
+	cmd := builder{sources: sources}.goCommand(t.Context(), "list", "-deps")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

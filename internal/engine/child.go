@@ -26,9 +26,9 @@ type child struct {
 	done   chan struct{} // closed when the program has ended and its output has been read
 }
 
-// spawn runs the program in a process group of its own. A Ctrl-C on the terminal reaches this
+// startGroup runs the program in a process group of its own. A Ctrl-C on the terminal reaches this
 // process alone, which decides when the engine ends.
-func spawn(stderr *os.File, env []string, program string, args ...string) (*child, error) {
+func startGroup(stderr *os.File, env []string, program string, args ...string) (*child, error) {
 	c := &child{report: make(chan struct{}), done: make(chan struct{})}
 	c.stdout.complete = sync.OnceFunc(func() { close(c.report) })
 	c.cmd = exec.Command(program, args...)

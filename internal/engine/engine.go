@@ -122,7 +122,7 @@ func launch(program string, o Options) (*Engine, error) {
 	if o.Open {
 		args = append(args, "--open")
 	}
-	e.child, err = spawn(log, env, program, args...)
+	e.child, err = startGroup(log, env, program, args...)
 	return e, err
 }
 
@@ -175,14 +175,14 @@ func (e *Engine) await(ctx context.Context) error {
 	case report.Error != "":
 		return errors.New(report.Error)
 	case err != nil || report.Address == "":
-		return e.silent()
+		return e.silentError()
 	}
 	e.Address, e.API, e.PID = report.Address, report.API, report.PID
 	return nil
 }
 
-// silent returns the error of a program that did not report.
-func (e *Engine) silent() error {
+// silentError returns the error of a program that did not report.
+func (e *Engine) silentError() error {
 	select {
 	case <-e.child.done:
 		return e.ended()

@@ -56,7 +56,7 @@ func locateProgram() (path string, _ builder, _ error) {
 	if err != nil {
 		return "", builder{}, err
 	}
-	key, err := digest(sources)
+	key, err := digestInputs(sources)
 	if err != nil {
 		return "", builder{}, fmt.Errorf("read the engine's sources: %w", err)
 	}
@@ -135,9 +135,9 @@ func isSources(dir string) bool {
 	return err == nil && moduleLine.Match(b)
 }
 
-// digest returns 16 hex digits over the inputs of the program's build: the sources, the Go version
+// digestInputs returns 16 hex digits over the inputs of the program's build: the sources, the Go version
 // and the platform.
-func digest(sources string) (string, error) {
+func digestInputs(sources string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	root := os.DirFS(sources)

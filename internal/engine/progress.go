@@ -27,8 +27,8 @@ type tracker struct {
 	at   time.Time
 }
 
-// track reports the progress of a command until stop is called.
-func (b builder) track(out *buildOutput, total int) (stop func()) {
+// trackProgress reports the progress of a command until stop is called.
+func (b builder) trackProgress(out *buildOutput, total int) (stop func()) {
 	t := &tracker{builder: b, out: out, begin: time.Now(), at: time.Now(), total: total}
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -65,7 +65,7 @@ func (t *tracker) report() {
 	fetched, compiled := t.out.counts()
 	since := time.Since(t.begin).Round(time.Second)
 	if t.live != nil {
-		t.live(fmt.Sprintf("%s %s, %v", bar(compiled, t.total), describe(fetched, compiled, t.total), since))
+		t.live(fmt.Sprintf("%s %s, %v", progressBar(compiled, t.total), describeShare(fetched, compiled, t.total), since))
 		return
 	}
 	key := fmt.Sprint(percent(compiled, t.total))
@@ -73,11 +73,11 @@ func (t *tracker) report() {
 		return
 	}
 	t.told, t.at = key, time.Now()
-	t.say("engine: %s, %v", describe(fetched, compiled, t.total), since)
+	t.say("engine: %s, %v", describeShare(fetched, compiled, t.total), since)
 }
 
-// describe returns the share that is built.
-func describe(fetched, compiled, total int) string {
+// describeShare returns the share that is built.
+func describeShare(fetched, compiled, total int) string {
 	switch {
 	case total == 0 && compiled == 0:
 		return fmt.Sprintf("%d modules fetched", fetched)
@@ -89,8 +89,8 @@ func describe(fetched, compiled, total int) string {
 	return fmt.Sprintf("%d of %d packages compiled", compiled, total)
 }
 
-// bar returns the picture of a share.
-func bar(done, total int) string {
+// progressBar returns the picture of a share.
+func progressBar(done, total int) string {
 	full := percent(done, total) * barWidth / 100
 	return "engine [" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"
 }
@@ -108,9 +108,9 @@ func percent(done, total int) int {
 func (b builder) countStale(ctx context.Context) int {
 	out := &buildOutput{}
 	var list bytes.Buffer
-	cmd := b.command(ctx, "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}")
+	cmd := b.goCommand(ctx, "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}")
 	cmd.Stdout, cmd.Stderr = &list, out
-	stop := b.track(out, 0)
+	stop := b.trackProgress(out, 0)
 	err := cmd.Run()
 	stop()
 	if err != nil {

@@ -28,7 +28,7 @@ type need struct {
 
 // checkRoom refuses a build for which a disk has no room. stale is the number of packages to compile.
 func (b builder) checkRoom(ctx context.Context, stale int) error {
-	cmd := b.command(ctx, "env")
+	cmd := b.goCommand(ctx, "env")
 	cmd.Args = []string{"go", "env", "GOCACHE", "GOTMPDIR"} // takes neither flags nor packages
 	out, err := cmd.Output()
 	lines := bytes.Split(out, []byte("\n"))

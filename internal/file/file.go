@@ -90,16 +90,16 @@ func Read(path string, most int64) ([]byte, error) {
 
 // Replace gives path new content, readable by its owner alone. A reader sees the old content or the
 // new, whole, even after a power cut.
-func Replace(path string, b []byte) error { return place(path, b, os.Rename) }
+func Replace(path string, b []byte) error { return replaceFile(path, b, os.Rename) }
 
 // Create is like Replace for a path that does not exist. It returns fs.ErrExist for a path that
 // does. It is exclusive against every program, as an exclusive open is, but the file is never seen
 // empty. The file system needs hard links.
-func Create(path string, b []byte) error { return place(path, b, os.Link) }
+func Create(path string, b []byte) error { return replaceFile(path, b, os.Link) }
 
-// place writes a temporary file beside path, with a name that means nothing to the registry, and
+// replaceFile writes a temporary file beside path, with a name that means nothing to the registry, and
 // then gives it its name.
-func place(path string, b []byte, name func(temp, path string) error) error {
+func replaceFile(path string, b []byte, name func(temp, path string) error) error {
 	temp := fmt.Sprintf("%s.tmp-%d-%s", path, os.Getpid(), rand.Text()[:tempLen])
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

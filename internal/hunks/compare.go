@@ -77,7 +77,7 @@ func compareFile(name string, was, is File) (File, error) {
 	if len(numbers)+was.Added+is.Added > maxCompared {
 		return out, errors.New("the patches are too large to compare")
 	}
-	for _, stretch := range stretches(numbers, a, b) {
+	for _, stretch := range neighbourRanges(numbers, a, b) {
 		left, right := a.stretchLines(stretch, known), b.stretchLines(stretch, known)
 		for _, h := range compareLines(left, right) {
 			out.countLines(h)
@@ -123,8 +123,8 @@ func positionOf(rest []Line, first Line) int {
 	return first.New // a hunk of nothing but insertions: of an added file
 }
 
-// stretches returns the ranges [from, to) of neighbouring numbers, and of the places of insertions.
-func stretches(numbers []int, sides ...*side) (list [][2]int) {
+// neighbourRanges returns the ranges [from, to) of neighbouring numbers, and of the places of insertions.
+func neighbourRanges(numbers []int, sides ...*side) (list [][2]int) {
 	for _, s := range sides {
 		for at := range s.inserted {
 			numbers = append(numbers, at)

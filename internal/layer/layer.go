@@ -81,7 +81,7 @@ func (l Layer) Keep(ctx context.Context, upper string) error {
 	}
 	defer lock.Close()
 	// One root above both: the names below come from a hostile program, and no link leads out of it.
-	common, from, to, err := under(upper, l.dir)
+	common, from, to, err := deepestShared(upper, l.dir)
 	if err != nil {
 		return err
 	}
@@ -90,14 +90,14 @@ func (l Layer) Keep(ctx context.Context, upper string) error {
 		return fmt.Errorf("layer: %w", err)
 	}
 	defer root.Close()
-	if err := move(ctx, root, from, to); err != nil {
+	if err := moveEntries(ctx, root, from, to); err != nil {
 		return fmt.Errorf("keep in %s: %w", l.dir, err)
 	}
-	return l.bound(root, to)
+	return l.removeIfTooLarge(root, to)
 }
 
-// under returns the deepest directory that holds both paths, and the rest of each.
-func under(a, b string) (common, restA, restB string, err error) {
+// deepestShared returns the deepest directory that holds both paths, and the rest of each.
+func deepestShared(a, b string) (common, restA, restB string, err error) {
 	common = filepath.Dir(a)
 	for {
 		rest, err := filepath.Rel(common, b)
@@ -112,9 +112,9 @@ func under(a, b string) (common, restA, restB string, err error) {
 	}
 }
 
-// move moves the entries of one directory into another. It leaves anything but files, directories and links,
+// moveEntries moves the entries of one directory into another. It leaves anything but files, directories and links,
 // such as the mark by which an overlay hides a file.
-func move(ctx context.Context, root *os.Root, from, to string) error {
+func moveEntries(ctx context.Context, root *os.Root, from, to string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func move(ctx context.Context, root *os.Root, from, to string) error {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
 		case e.IsDir() && err == nil && there.IsDir():
-			if err := move(ctx, root, a, b); err != nil {
+			if err := moveEntries(ctx, root, a, b); err != nil {
 				return err
 			}
 			continue
@@ -157,8 +157,8 @@ func move(ctx context.Context, root *os.Root, from, to string) error {
 	return nil
 }
 
-// bound removes the content of a layer that has grown beyond the bounds.
-func (l Layer) bound(root *os.Root, to string) error {
+// removeIfTooLarge removes the content of a layer that has grown beyond the bounds.
+func (l Layer) removeIfTooLarge(root *os.Root, to string) error {
 	var files, bytes int64
 	err := fs.WalkDir(root.FS(), to, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -38,14 +38,14 @@ var (
 // dirOf returns the directory that a variable names, or one below HOME.
 func (c *Client) dirOf(values map[string]string, variable, dir string) string {
 	if path := values[variable]; path != "" {
-		return c.absolute(variable, path)
+		return c.absolutePath(variable, path)
 	}
-	return filepath.Join(c.absolute("HOME", values["HOME"]), dir)
+	return filepath.Join(c.absolutePath("HOME", values["HOME"]), dir)
 }
 
-// absolute returns the clean path that a variable names. One that is not absolute would be a place in the worker's own
+// absolutePath returns the clean path that a variable names. One that is not absolute would be a place in the worker's own
 // directory: the client is refused then.
-func (c *Client) absolute(variable, path string) string {
+func (c *Client) absolutePath(variable, path string) string {
 	if !filepath.IsAbs(path) && c.refused == nil {
 		c.refused = fmt.Errorf("%s=%s is not an absolute path: set it to one", variable, path)
 	}
@@ -92,7 +92,7 @@ func (c *Client) AddOpencode(values map[string]string) {
 	c.addHome(Home{Dir: data, Logins: []string{"auth.json"}, Kept: []string{"opencode.db*"}})
 	c.addHome(Home{Dir: c.dirOf(values, "XDG_STATE_HOME", ".local/state") + "/opencode"})
 	if file := values["OPENCODE_CONFIG"]; file != "" {
-		c.Read = append(c.Read, c.absolute("OPENCODE_CONFIG", file))
+		c.Read = append(c.Read, c.absolutePath("OPENCODE_CONFIG", file))
 	}
 	c.BoxEnv = append(c.BoxEnv, "XDG_CACHE_HOME=/tmp/cache", "OPENCODE_DB="+data+"/opencode.db")
 }

@@ -61,7 +61,7 @@ func (h housed) Enclose(argv []string, dir string, env []string) (_ *proc.Enclos
 	h.spec.Own, h.spec.Lent = append(slices.Clip(h.spec.Own), own), slices.Clip(h.spec.Lent)
 	for _, home := range h.homes {
 		at := filepath.Join(own, home.Dir)
-		if err := home.clear(at); err != nil {
+		if err := home.clearDir(at); err != nil {
 			return nil, err
 		}
 		h.spec.Lent = append(h.spec.Lent, box.Loan{From: at, Dir: home.Dir})
@@ -88,28 +88,28 @@ func (h housed) Enclose(argv []string, dir string, env []string) (_ *proc.Enclos
 	return e, nil
 }
 
-// clear makes the session's own directory at a path, and removes everything in it that is not kept. An agent of an earlier
+// clearDir makes the session's own directory at a path, and removes everything in it that is not kept. An agent of an earlier
 // process may have left a link there, and the worker writes and makes mount points in this directory.
-func (h Home) clear(at string) error {
+func (h Home) clearDir(at string) error {
 	if err := errors.Join(os.MkdirAll(h.Dir, 0o700), os.MkdirAll(at, 0o700)); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(at)
 	for _, e := range entries {
-		if !matches(h.Kept, e.Name()) || !e.IsDir() && !e.Type().IsRegular() {
+		if !matchesAny(h.Kept, e.Name()) || !e.IsDir() && !e.Type().IsRegular() {
 			err = errors.Join(err, git.RemoveTree(filepath.Join(at, e.Name())))
 		}
 	}
 	return err
 }
 
-// matches reports whether a name matches one of the patterns.
-func matches(patterns []string, name string) bool {
+// matchesAny reports whether a name matches one of the patterns.
+func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := filepath.Match(p, name); return ok })
 }
 
-// show adds to a spec what the session sees of the user's directory.
-func (h Home) show(spec *box.Spec) error {
+// addToSpec adds to a spec what the session sees of the user's directory.
+func (h Home) addToSpec(spec *box.Spec) error {
 	for _, path := range h.shown() {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			sockets, err := findSockets(path, nil, mostMet)
@@ -142,10 +142,10 @@ func (h Home) shown() (paths []string) {
 	for _, e := range entries {
 		name, path := e.Name(), filepath.Join(h.Dir, e.Name())
 		info, err := os.Stat(path)
-		if err != nil || matches(h.Kept, name) || matches(h.Logins, name) {
+		if err != nil || matchesAny(h.Kept, name) || matchesAny(h.Logins, name) {
 			continue
 		}
-		isSetting := matches(h.Settings, name)
+		isSetting := matchesAny(h.Settings, name)
 		switch {
 		case info.IsDir() && (isSetting || slices.Contains(programDirs, name)):
 			paths = append(paths, path)

@@ -64,7 +64,7 @@ func watchLoans(loans []*loan, log io.Writer) (stop func()) {
 				over = true
 			}
 			for _, l := range loans {
-				l.tell(log, l.exchange())
+				l.logError(log, l.exchangeTokens())
 			}
 		}
 	}()
@@ -74,8 +74,8 @@ func watchLoans(loans []*loan, log io.Writer) (stop func()) {
 	}
 }
 
-// tell writes the first error to a log.
-func (l *loan) tell(log io.Writer, err error) {
+// logError writes the first error to a log.
+func (l *loan) logError(log io.Writer, err error) {
 	if err != nil && log != nil && !l.told {
 		fmt.Fprintf(log, "%v: log in again if a session is refused\n", err)
 		l.told = true
@@ -96,10 +96,10 @@ func (l *loan) lock() (unlock func(), err error) {
 	return func() { dir.Close() }, nil
 }
 
-// exchange writes tokens that the box has renewed into the file, and what changed in the file into the copy.
+// exchangeTokens writes tokens that the box has renewed into the file, and what changed in the file into the copy.
 // Where both have renewed them, the file counts. A text that cannot be read is being written. The error is that the file
 // does not take the tokens.
-func (l *loan) exchange() error {
+func (l *loan) exchangeTokens() error {
 	inside, err := file.Read(l.copy, maxLogins)
 	if err != nil {
 		return nil

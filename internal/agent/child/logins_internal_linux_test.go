@@ -38,8 +38,8 @@ func TestTokensGoIntoAFileThatCannotBeReplaced(t *testing.T) {
 			}
 			var log bytes.Buffer
 			for range 2 {
-				_, err := asOther(func() (any, error) { return nil, l.exchange() })
-				l.tell(&log, err)
+				_, err := asOther(func() (any, error) { return nil, l.exchangeTokens() })
+				l.logError(&log, err)
 			}
 			if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), `"2"`) != tt.taken {
 				t.Errorf("the file holds %s, %v", text, err)

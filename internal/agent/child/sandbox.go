@@ -92,7 +92,7 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 		spec.Bridge = o.Bridge.Socket
 	}
 	for _, h := range c.Homes {
-		if err := h.show(&spec); err != nil {
+		if err := h.addToSpec(&spec); err != nil {
 			return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 		}
 	}

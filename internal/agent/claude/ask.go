@@ -201,7 +201,7 @@ const maxTitle = 200
 var editTools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
 func (a permissionRequest) toPermission(dir string) agent.Permission {
-	in := a.texts()
+	in := a.textMembers()
 	p := agent.Permission{
 		CallID: a.CallID, Tool: a.Tool, Input: a.Input, Dir: dir,
 		Reason: cmp.Or(a.Reason, a.ReasonType), Edit: slices.Contains(editTools, a.Tool),
@@ -223,9 +223,9 @@ func (a permissionRequest) toPermission(dir string) agent.Permission {
 	return p
 }
 
-// texts returns the members of the input that are texts, by exactly their names, as the client reads them: decoding into a
+// textMembers returns the members of the input that are texts, by exactly their names, as the client reads them: decoding into a
 // struct would also take FILE_PATH for file_path.
-func (a permissionRequest) texts() map[string]string {
+func (a permissionRequest) textMembers() map[string]string {
 	var in map[string]json.RawMessage
 	_ = json.Unmarshal(a.Input, &in) // other input has no members
 	texts := map[string]string{}

@@ -106,8 +106,8 @@ func makeDevice(file string) error {
 
 func (d device) publicKey() []byte { return d.key.Public().(ed25519.PublicKey) }
 
-// fingerprint returns the fingerprint of the public key, which is the device's id.
-func (d device) fingerprint() string {
+// keyFingerprint returns the fingerprint of the public key, which is the device's id.
+func (d device) keyFingerprint() string {
 	sum := sha256.Sum256(d.publicKey())
 	return hex.EncodeToString(sum[:])
 }
@@ -125,12 +125,12 @@ type proof struct {
 // the token to the nonce; the last field, a device family, is empty.
 func (d device) signChallenge(c challenge, token string) proof {
 	text := strings.Join([]string{
-		"v3", d.fingerprint(), clientID, clientMode, role, strings.Join(scopes, ","),
+		"v3", d.keyFingerprint(), clientID, clientMode, role, strings.Join(scopes, ","),
 		strconv.FormatInt(c.TS, 10), token, c.Nonce, runtime.GOOS, "",
 	}, "|")
 	encode := base64.RawURLEncoding.EncodeToString
 	return proof{
-		ID: d.fingerprint(), PublicKey: encode(d.publicKey()), Signature: encode(ed25519.Sign(d.key, []byte(text))),
+		ID: d.keyFingerprint(), PublicKey: encode(d.publicKey()), Signature: encode(ed25519.Sign(d.key, []byte(text))),
 		SignedAt: c.TS, Nonce: c.Nonce,
 	}
 }

@@ -140,7 +140,7 @@ func (s *session) takeApproval(t *turn, a approval) {
 	s.putEvent(agent.Permission{
 		CallID: call, Tool: exec, Input: input, Title: commandTitle(r.Command), Reason: r.Warning, Dir: r.Dir,
 	})
-	s.approvals.startExpiry(a.ID, a.lifetime(), s.withdrawRequest)
+	s.approvals.startExpiry(a.ID, a.waitLimit(), s.withdrawRequest)
 }
 
 // denyRequest may fail: the gateway denies an unanswered request when its time is over.

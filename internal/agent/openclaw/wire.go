@@ -154,8 +154,8 @@ func (a approval) isFor(session, run string) bool {
 	return a.Request.Session == session && (a.Request.Run == "" || a.Request.Run == run)
 }
 
-// lifetime returns how long the request waits: half an hour if it does not say.
-func (a approval) lifetime() time.Duration {
+// waitLimit returns how long the request waits: half an hour if it does not say.
+func (a approval) waitLimit() time.Duration {
 	if d := time.Duration(a.ExpiresAtMs-a.CreatedAtMs) * time.Millisecond; d > 0 {
 		return d
 	}
