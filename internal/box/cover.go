@@ -33,7 +33,7 @@ func (r resolver) coverSockets(sockets []string, shown []mount) (covers []mount,
 			kind = private
 		}
 		for _, at := range r.pathsOf(filepath.Join(dir, filepath.Base(path)), shown) {
-			if !seen[at] && nearest(shown, at).shows() {
+			if !seen[at] && nearestMount(shown, at).showsFile() {
 				seen[at], covers = true, append(covers, mount{kind: kind, to: at})
 			}
 		}
@@ -41,8 +41,8 @@ func (r resolver) coverSockets(sockets []string, shown []mount) (covers []mount,
 	return covers, nil
 }
 
-// shows reports whether the mount shows a file of the host that is below its path.
-func (m mount) shows() bool { return m.kind != private && m.kind != lent }
+// showsFile reports whether the mount shows a file of the host that is below its path.
+func (m mount) showsFile() bool { return m.kind != private && m.kind != lent }
 
 // coverRuns returns the covers of the directory of the runs. Directories of it can be mounts below them.
 func (r resolver) coverRuns(runs string, shown []mount) (covers []mount) {

@@ -44,7 +44,7 @@ func (b *Box) For(s Spec) proc.Box {
 
 // Enclose implements [proc.Box].
 func (e entry) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosure, err error) {
-	in, err := e.prepare(argv, dir, env)
+	in, err := e.prepareSpec(argv, dir, env)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func (e entry) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosu
 	}, nil
 }
 
-// prepare checks the spec and the program.
-func (e entry) prepare(argv []string, dir string, env []string) (inside, error) {
+// prepareSpec checks the spec and the program.
+func (e entry) prepareSpec(argv []string, dir string, env []string) (inside, error) {
 	limits := e.spec.Limits.orDefault()
 	if err := limits.validate(); err != nil {
 		return inside{}, err
@@ -88,12 +88,12 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 	if in.dir == "" {
 		in.dir = e.spec.Tree
 	}
-	if !filepath.IsAbs(in.dir) || !e.shows(mounts, links, in.dir) {
+	if !filepath.IsAbs(in.dir) || !e.showsPath(mounts, links, in.dir) {
 		return inside{}, fmt.Errorf("working directory %q is not in the sandbox", in.dir)
 	}
 	if e.name != "" {
 		in.names, in.argv = append(in.names, e.name), append([]string{OwnDirectory + e.name}, argv[1:]...)
-	} else if !e.shows(mounts, links, argv[0]) {
+	} else if !e.showsPath(mounts, links, argv[0]) {
 		return inside{}, fmt.Errorf("program %s is not in the sandbox: name its directory", argv[0])
 	}
 	if len(e.spec.Overlays) > 0 && !e.box.overlay {
@@ -108,8 +108,8 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 	return in, nil
 }
 
-// shows reports whether a path of the host is the same file inside.
-func (e entry) shows(mounts []mount, links resolver, path string) bool {
+// showsPath reports whether a path of the host is the same file inside.
+func (e entry) showsPath(mounts []mount, links resolver, path string) bool {
 	real, err := links.resolve(path)
 	if err != nil {
 		return false

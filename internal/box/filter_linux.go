@@ -110,9 +110,9 @@ func (p *program) is(k, action uint32) {
 	p.test(unix.BPF_JEQ, k, func(b *program) { b.ret(action) })
 }
 
-// filter returns the system call filter of this machine's architecture, as bwrap reads it. Where a
+// systemCallFilter returns the system call filter of this machine's architecture, as bwrap reads it. Where a
 // call is refused by its arguments only the low half of an argument counts, as for the kernel.
-func filter() []byte {
+func systemCallFilter() []byte {
 	var p program
 	p.load(offsetArch)
 	p.test(unix.BPF_JEQ, nativeArch, func(native *program) { native.calls() })

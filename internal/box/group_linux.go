@@ -142,15 +142,15 @@ type group struct {
 func (g *groups) make(l Limits) (*group, error) {
 	made := &group{limits: l}
 	made.FileSize = l.Disk
-	if err := g.fill(made, l); err != nil {
+	if err := g.makeGroup(made, l); err != nil {
 		made.close()
 		return nil, err
 	}
 	return made, nil
 }
 
-// fill makes the directories of a group and opens its files.
-func (g *groups) fill(made *group, l Limits) error {
+// makeGroup makes the directories of a group and opens its files.
+func (g *groups) makeGroup(made *group, l Limits) error {
 	name := groupName()
 	memory, processes := strconv.FormatInt(l.Memory, 10), strconv.FormatInt(l.Processes, 10)
 	if g.unified != "" {
@@ -211,17 +211,17 @@ func (g *group) openTasks(own ...string) error {
 
 // cause returns the limit that was reached, or "".
 func (g *group) cause() string {
-	if g.counted("memory.events", "oom_kill") || g.counted("memory.events", "oom_group_kill") || g.counted("memory.oom_control", "oom_kill") {
+	if g.hasCounted("memory.events", "oom_kill") || g.hasCounted("memory.events", "oom_group_kill") || g.hasCounted("memory.oom_control", "oom_kill") {
 		return g.limits.memoryCause()
 	}
-	if g.counted("pids.events", "max") {
+	if g.hasCounted("pids.events", "max") {
 		return g.limits.processCause()
 	}
 	return ""
 }
 
-// counted reports whether a file of the group counts an event.
-func (g *group) counted(file, event string) bool {
+// hasCounted reports whether a file of the group counts an event.
+func (g *group) hasCounted(file, event string) bool {
 	for _, dir := range g.dirs {
 		text, _ := os.ReadFile(filepath.Join(dir, file)) // only one of the directories has it
 		for line := range strings.Lines(string(text)) {
@@ -248,14 +248,14 @@ func (g *group) close() {
 			kill.WriteString("1")
 			kill.Close()
 		}
-		for over := time.Now().Add(removeLimit); !removed(dir) && time.Now().Before(over); {
+		for over := time.Now().Add(removeLimit); !removeGroup(dir) && time.Now().Before(over); {
 			time.Sleep(time.Millisecond)
 		}
 	}
 }
 
-// removed removes the directory of a group, and reports whether it is gone.
-func removed(dir string) bool {
+// removeGroup removes the directory of a group, and reports whether it is gone.
+func removeGroup(dir string) bool {
 	err := os.Remove(dir)
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }

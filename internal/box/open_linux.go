@@ -26,7 +26,7 @@ const openLimit = 3 * time.Second
 // inner, and what they do is judged outside too. The error is an [*Unavailable] when there is no box,
 // or when an attack succeeded. A second call tests again.
 func Open(ctx context.Context, c Config) (*Box, error) {
-	b := &Box{filter: filter()}
+	b := &Box{filter: systemCallFilter()}
 	if nativeArch == 0 {
 		return nil, &Unavailable{Cause: NoSystem, Err: errors.New("this architecture has no system call filter")}
 	}
@@ -47,7 +47,7 @@ func Open(ctx context.Context, c Config) (*Box, error) {
 		err = b.selfTest(ctx)
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainFailure(err)
 	}
 	b.overlay = b.tryOverlay(ctx, c.Dir)
 	return b, nil
@@ -186,8 +186,8 @@ func (b *Box) findLimits() {
 	b.groups = groups
 }
 
-// explain finds the cause on this machine of a self-test that failed.
-func explain(err error) error {
+// explainFailure finds the cause on this machine of a self-test that failed.
+func explainFailure(err error) error {
 	if known, ok := errors.AsType[*Unavailable](err); ok {
 		return known
 	}

@@ -271,11 +271,11 @@ func (r resolver) checkKept(all []mount) error {
 				continue
 			}
 			path := w.to + strings.TrimPrefix(real, top) // of m, by way of w
-			if nearest(all, path).kind == writable {
+			if nearestMount(all, path).kind == writable {
 				return fmt.Errorf("%s: it must be read-only, but could be written as %s", m.to, path)
 			}
 			for dir := filepath.Dir(path); isUnder(dir, w.to); dir = filepath.Dir(dir) {
-				if at := nearest(all, dir); at.kind == writable && at.to != dir {
+				if at := nearestMount(all, dir); at.kind == writable && at.to != dir {
 					return fmt.Errorf("%s: it must be read-only, but could be replaced through its directory %s: show that directory", m.to, dir)
 				}
 			}
@@ -284,8 +284,8 @@ func (r resolver) checkKept(all []mount) error {
 	return nil
 }
 
-// nearest returns the mount that a path of the box belongs to: the last one of the longest path.
-func nearest(all []mount, path string) (found mount) {
+// nearestMount returns the mount that a path of the box belongs to: the last one of the longest path.
+func nearestMount(all []mount, path string) (found mount) {
 	for _, m := range all {
 		if isUnder(path, m.to) && len(m.to) >= len(found.to) {
 			found = m

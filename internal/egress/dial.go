@@ -39,7 +39,7 @@ func newDialer(c Config) dialer {
 // dial connects to a target. Its name is resolved once, and the addresses that were judged are those
 // that are dialed, so that a second answer of the name's server changes nothing.
 func (d dialer) dial(ctx context.Context, t allow.Target) (net.Conn, error) {
-	addrs, err := d.resolve(ctx, t)
+	addrs, err := d.resolveTarget(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func dialWithin(ctx context.Context, to netip.AddrPort, left int) (net.Conn, err
 	return new(net.Dialer).DialContext(ctx, "tcp", to.String())
 }
 
-// resolve returns the addresses of a target. A name with one address that is refused is refused
+// resolveTarget returns the addresses of a target. A name with one address that is refused is refused
 // altogether.
-func (d dialer) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, error) {
+func (d dialer) resolveTarget(ctx context.Context, t allow.Target) ([]netip.Addr, error) {
 	if addr, ok := t.Addr(); ok {
 		return []netip.Addr{addr}, nil
 	}
@@ -89,7 +89,7 @@ func (d dialer) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, erro
 	}
 	for i, addr := range addrs {
 		addrs[i] = addr.Unmap().WithZone("")
-		if why := inward(plainAddress(addr), own); why != "" {
+		if why := inwardReason(plainAddress(addr), own); why != "" {
 			return nil, &refusedError{target: t.String(), why: fmt.Sprintf("its name resolves to %s, %s", addr, why)}
 		}
 	}
@@ -122,8 +122,8 @@ func plainAddress(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// inward returns why a name must not lead to the address, or nothing.
-func inward(addr netip.Addr, own []netip.Addr) string {
+// inwardReason returns why a name must not lead to the address, or nothing.
+func inwardReason(addr netip.Addr, own []netip.Addr) string {
 	switch {
 	case addr.IsLoopback(), addr.Is4() && addr.As4()[0] == 0, addr.IsUnspecified():
 		return "which is loopback"

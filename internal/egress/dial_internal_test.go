@@ -16,7 +16,7 @@ func TestATranslatedAddressIsDialedAsItIs(t *testing.T) {
 		Lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{translated}, nil },
 		Own:    func() ([]netip.Addr, error) { return nil, nil },
 	})
-	got, err := d.resolve(t.Context(), allow.Target{Host: "name.example", Port: 443})
+	got, err := d.resolveTarget(t.Context(), allow.Target{Host: "name.example", Port: 443})
 	if err != nil || len(got) != 1 || got[0] != translated {
 		t.Errorf("%v, %v", got, err)
 	}

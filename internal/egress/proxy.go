@@ -154,8 +154,8 @@ func (p *Proxy) Close() error {
 	return os.RemoveAll(p.dir)
 }
 
-// enter counts one more piece of work that Close waits for, and reports false after Close.
-func (p *Proxy) enter() bool {
+// beginWork counts one more piece of work that Close waits for, and reports false after Close.
+func (p *Proxy) beginWork() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {

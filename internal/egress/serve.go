@@ -21,7 +21,7 @@ import (
 // compared as it is with the texts of the list: no spelling of an address is read, and the
 // dialed address comes from the list alone.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !p.enter() {
+	if !p.beginWork() {
 		return
 	}
 	defer p.working.Done()
@@ -32,7 +32,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodConnect:
 		p.connect(w, r, s)
 	case r.URL.Host != "":
-		p.forward(w, r)
+		p.forwardHTTP(w, r)
 	case r.RequestURI == forwarder.ReadyPath, r.RequestURI == forwarder.FailedPath:
 		p.noteForwarder(w, r, s)
 	default:
@@ -98,15 +98,15 @@ func (p *Proxy) dial(ctx context.Context, target allow.Target) (*outside, error)
 		p.book.refuse(target.String(), refused.why)
 		return nil, err
 	}
-	p.book.reach(target.String(), err == nil)
+	p.book.noteReached(target.String(), err == nil)
 	if err != nil {
 		return nil, fmt.Errorf("reach %s: %w", target, err)
 	}
 	return &outside{conn, p.limits.Idle}, nil
 }
 
-// forward serves a request of plain HTTP.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
+// forwardHTTP serves a request of plain HTTP.
+func (p *Proxy) forwardHTTP(w http.ResponseWriter, r *http.Request) {
 	text := r.URL.Host
 	if !strings.Contains(strings.TrimPrefix(text, "["), "]:") && r.URL.Port() == "" {
 		text += ":80"

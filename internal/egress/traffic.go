@@ -102,8 +102,8 @@ type book struct {
 	traffic Traffic
 }
 
-// reach notes an attempt to connect to a target.
-func (b *book) reach(target string, connected bool) {
+// noteReached notes an attempt to connect to a target.
+func (b *book) noteReached(target string, connected bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	counts := &b.traffic.Reached
@@ -115,7 +115,7 @@ func (b *book) reach(target string, connected bool) {
 
 // refuse notes a refusal. The target is empty where none was understood.
 func (b *book) refuse(target, why string) {
-	target = printable(target)
+	target = printableText(target)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if first := b.traffic.refuse(strings.TrimPrefix(target+": "+why, ": "), 1); first && b.tell != nil && target != "" {
@@ -123,8 +123,8 @@ func (b *book) refuse(target, why string) {
 	}
 }
 
-// printable returns a short text of what a program of the box has sent.
-func printable(text string) string {
+// printableText returns a short text of what a program of the box has sent.
+func printableText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'

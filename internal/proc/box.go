@@ -55,9 +55,9 @@ type boxed struct {
 	said    *HeadTail // standard error, to which the enclosure writes too
 }
 
-// enclose puts the program at path into the command's box. The command that it returns starts the
+// encloseCommand puts the program at path into the command's box. The command that it returns starts the
 // enclosure.
-func enclose(c Command, path string) (Command, *boxed, error) {
+func encloseCommand(c Command, path string) (Command, *boxed, error) {
 	inside, err := c.Box.Enclose(append([]string{path}, c.Argv[1:]...), c.Dir, c.Env)
 	if err != nil {
 		return c, nil, &BoxError{Program: c.Argv[0], Err: err}
@@ -77,8 +77,8 @@ func enclose(c Command, path string) (Command, *boxed, error) {
 	return c, b, nil
 }
 
-// judge returns the end of the program inside by the end of its enclosure.
-func (b *boxed) judge(r Result, err error) (Result, error) {
+// judgeEnd returns the end of the program inside by the end of its enclosure.
+func (b *boxed) judgeEnd(r Result, err error) (Result, error) {
 	if startErr, ok := errors.AsType[*StartError](err); ok {
 		return r, &BoxError{Program: b.program, Err: startErr.Err}
 	}

@@ -38,16 +38,16 @@ func (f *supervisors) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// reaped forgets a supervisor that has been waited for.
-func (f *supervisors) reaped(cmd *exec.Cmd) {
+// forgetReaped forgets a supervisor that has been waited for.
+func (f *supervisors) forgetReaped(cmd *exec.Cmd) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.running, cmd)
 }
 
-// end ends the processes that a lost supervisor has left: its session, and the processes that left
+// endLost ends the processes that a lost supervisor has left: its session, and the processes that left
 // the session. Deeper descendants come up one layer a round, as their parents die.
-func (f *supervisors) end(lost int) {
+func (f *supervisors) endLost(lost int) {
 	killSession(lost)
 	if os.Getpid() == 1 {
 		return // every orphan of the container is ours then

@@ -16,7 +16,7 @@ import (
 const maxDrain = 16 << 20
 
 // output carries the output of one program to the writers of its command. Nothing that the program wrote
-// before its end is lost, however late we read: end takes all that the pipes hold, and has no time limit.
+// before its end is lost, however late we read: awaitWriters takes all that the pipes hold, and has no time limit.
 type output struct {
 	stdout, stderr io.Writer // what os/exec gives to the program: files, or nil
 	pipes          []pipe
@@ -65,7 +65,7 @@ func (o *output) connect(to io.Writer) (io.Writer, error) {
 	return theirs, nil
 }
 
-// begin copies until end. The program has started, with its ends of the pipes.
+// begin copies until awaitWriters. The program has started, with its ends of the pipes.
 func (o *output) begin() {
 	for _, p := range o.pipes {
 		p.theirs.Close()
@@ -73,9 +73,9 @@ func (o *output) begin() {
 	}
 }
 
-// end returns once the writers have what the pipes hold. The program and all that it started are gone,
-// but for processes that we cannot end: end does not wait for them, though they may hold the pipes open.
-func (o *output) end() {
+// awaitWriters returns once the writers have what the pipes hold. The program and all that it started are gone,
+// but for processes that we cannot end: awaitWriters does not wait for them, though they may hold the pipes open.
+func (o *output) awaitWriters() {
 	for _, p := range o.pipes {
 		p.ours.SetReadDeadline(time.Now())
 	}
@@ -90,7 +90,7 @@ func (o *output) close() {
 	}
 }
 
-// copy copies until all ends of the program are closed, or end was called. Where the writer fails, the
+// copy copies until all ends of the program are closed, or awaitWriters was called. Where the writer fails, the
 // program's next write fails too.
 func (p pipe) copy() {
 	defer p.ours.Close()
@@ -101,7 +101,7 @@ func (p pipe) copy() {
 			return
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			p.drain(chunk)
+			p.drainRest(chunk)
 		}
 		if err != nil {
 			return
@@ -109,8 +109,8 @@ func (p pipe) copy() {
 	}
 }
 
-// drain copies the rest that is in the pipe. It does not wait for more.
-func (p pipe) drain(chunk []byte) {
+// drainRest copies the rest that is in the pipe. It does not wait for more.
+func (p pipe) drainRest(chunk []byte) {
 	p.ours.SetReadDeadline(time.Time{}) // else no read would be tried
 	raw, err := p.ours.SyscallConn()
 	if err != nil {

@@ -117,17 +117,17 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if c.Box == nil {
 		return runFed(ctx, c, path, nil)
 	}
-	c, inside, err := enclose(c, path)
+	c, inside, err := encloseCommand(c, path)
 	if err != nil {
 		return Result{}, err
 	}
 	defer inside.Close()
-	return inside.judge(runFed(ctx, c, inside.Argv[0], inside.Enclosure))
+	return inside.judgeEnd(runFed(ctx, c, inside.Argv[0], inside.Enclosure))
 }
 
 // runFed runs the file at path with the input of c.
 func runFed(ctx context.Context, c Command, path string, inside *Enclosure) (Result, error) {
-	stdin, stop, err := feed(c.Stdin)
+	stdin, stop, err := feedFile(c.Stdin)
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: err}
 	}
@@ -156,10 +156,10 @@ func (c Command) validate() error {
 	return nil
 }
 
-// feed returns a file for the program to read r from. stop closes our files and does not wait for a
-// Read that hangs. The Wait of os/exec would wait for it, and feed replaces os/exec here for that
+// feedFile returns a file for the program to read r from. stop closes our files and does not wait for a
+// Read that hangs. The Wait of os/exec would wait for it, and feedFile replaces os/exec here for that
 // reason.
-func feed(r io.Reader) (child *os.File, stop func(), err error) {
+func feedFile(r io.Reader) (child *os.File, stop func(), err error) {
 	switch file, isFile := r.(*os.File); {
 	case r == nil:
 		return nil, func() {}, nil

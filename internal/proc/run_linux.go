@@ -81,7 +81,7 @@ func start(c Command, path string, stdin *os.File, inside *Enclosure, kept []*os
 
 	order := supervisor.Order{Nonce: rand.Text(), Env: c.Env}
 	files := []*os.File{controlR, reportW} // supervisor.ControlFD, supervisor.ReportFD
-	files = append(files, confine(&order, inside)...)
+	files = append(files, confineOrder(&order, inside)...)
 	cmd := &exec.Cmd{
 		Path:        ourselves,
 		Args:        append([]string{supervisor.Name, strconv.FormatInt(c.Grace.Milliseconds(), 10), path}, c.Argv...),
@@ -105,9 +105,9 @@ func start(c Command, path string, stdin *os.File, inside *Enclosure, kept []*os
 	return &supervised{cmd: cmd, output: out, order: order, control: control, report: report}, nil
 }
 
-// confine adds what the enclosure wants to the order. It returns the descriptors that the supervisor
+// confineOrder adds what the enclosure wants to the order. It returns the descriptors that the supervisor
 // needs for it, in the order in which the supervisor expects them.
-func confine(order *supervisor.Order, inside *Enclosure) []*os.File {
+func confineOrder(order *supervisor.Order, inside *Enclosure) []*os.File {
 	if inside == nil {
 		return nil
 	}
@@ -143,15 +143,15 @@ func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, er
 	})
 	defer release()
 
-	defer s.output.end()
+	defer s.output.awaitWriters()
 	waitErr := s.cmd.Wait()
-	family.reaped(s.cmd)
+	family.forgetReaped(s.cmd)
 	if s.cmd.ProcessState == nil {
 		return supervisor.Report{}, fmt.Errorf("%w: %w", ErrLost, waitErr)
 	}
 	report, err := s.verdict(ctx)
 	if err != nil {
-		family.end(s.cmd.Process.Pid)
+		family.endLost(s.cmd.Process.Pid)
 	}
 	return report, err
 }

@@ -72,7 +72,7 @@ func run(ctx context.Context, c Command, path string, stdin *os.File, inside *En
 	told := !release()
 	close(exited)
 	unix.Kill(group, unix.SIGKILL)
-	out.end()
+	out.awaitWriters()
 	if cmd.ProcessState == nil {
 		return Result{}, fmt.Errorf("run %s: %w", c.Argv[0], err)
 	}

@@ -14,12 +14,12 @@ const BridgeWord = "ratchet-bridge"
 
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == BridgeWord {
-		syscall.Exit(bridge(os.Args[2])) // os.Exit would wait a second under the race detector
+		syscall.Exit(copyBoth(os.Args[2])) // os.Exit would wait a second under the race detector
 	}
 }
 
-// bridge copies both directions. It ends when the socket does, and sends on the end of standard input.
-func bridge(path string) int {
+// copyBoth copies both directions. It ends when the socket does, and sends on the end of standard input.
+func copyBoth(path string) int {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		os.Stderr.WriteString(BridgeWord + ": " + err.Error() + "\n")

@@ -31,11 +31,11 @@ func mountOverlays(args []string) int {
 		return failed
 	}
 	for args = args[1:]; n > 0; n, args = n-1, args[5:] {
-		lower := escape(args[0])
+		lower := escapeOverlayPath(args[0])
 		if above := args[1]; above != "" {
-			lower = escape(above) + ":" + lower
+			lower = escapeOverlayPath(above) + ":" + lower
 		}
-		options := "lowerdir=" + lower + ",upperdir=" + escape(args[2]) + ",workdir=" + escape(args[3]) + ",userxattr"
+		options := "lowerdir=" + lower + ",upperdir=" + escapeOverlayPath(args[2]) + ",workdir=" + escapeOverlayPath(args[3]) + ",userxattr"
 		if err := syscall.Mount("overlay", args[4], "overlay", 0, options); err != nil {
 			os.Stderr.WriteString("overlay over " + args[4] + ": " + err.Error() + "\n")
 			return failed
@@ -46,7 +46,7 @@ func mountOverlays(args []string) int {
 	return failed
 }
 
-// escape writes a path for the options of an overlay.
-func escape(path string) string {
+// escapeOverlayPath writes a path for the options of an overlay.
+func escapeOverlayPath(path string) string {
 	return strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`).Replace(path)
 }

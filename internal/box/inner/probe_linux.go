@@ -11,15 +11,15 @@ import (
 
 func init() {
 	if len(os.Args) > 0 && os.Args[0] == "/run/ratchet/"+ProbeName {
-		syscall.Exit(probe(os.Args[1:]))
+		syscall.Exit(tryAttacks(os.Args[1:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == OverlayWord {
 		syscall.Exit(mountOverlays(os.Args[2:]))
 	}
 }
 
-// probe tries all attacks, and writes the names of those that succeed. It fails where no shell runs.
-func probe(args []string) int {
+// tryAttacks tries all attacks, and writes the names of those that succeed. It fails where no shell runs.
+func tryAttacks(args []string) int {
 	w, ok := ReadWorld(args)
 	if !ok {
 		return 2
@@ -54,12 +54,12 @@ var attacks = []attack{
 	{"write a file of the user", func(w World) error { return open(w.File, syscall.O_WRONLY) }},
 	{"write the work tree's .git", func(w World) error { return open(w.Tree+"/.git/config", syscall.O_WRONLY) }},
 	{"write /proc/sys/kernel/core_pattern", func(World) error { return open("/proc/sys/kernel/core_pattern", syscall.O_WRONLY) }},
-	{"connect to the host by TCP", func(w World) error { return dial(syscall.AF_INET, loopback(w.TCP)) }},
+	{"connect to the host by TCP", func(w World) error { return dial(syscall.AF_INET, loopbackAddress(w.TCP)) }},
 	{"connect to a socket of the user", func(w World) error { return dial(syscall.AF_UNIX, &syscall.SockaddrUnix{Name: w.Socket}) }},
 	{"see the worker", func(w World) error { return seesProcess(w.Worker) }},
-	{"trace", func(World) error { return traces() }},
+	{"trace", func(World) error { return canTrace() }},
 	{"make a user namespace", func(World) error { return run(syscall.CLONE_NEWUSER, "/bin/sh", "-c", ":") }},
-	{"mount", mounts},
+	{"mount", bindOntoItself},
 	{"make a program that runs as its owner", makesSetuid},
 	{"have more variables than allowed", hasMoreVariables},
 }
@@ -86,8 +86,8 @@ func run(namespaces uintptr, argv ...string) error {
 	return nil
 }
 
-// traces succeeds if the kernel accepts a ptrace call and looks for the process to trace.
-func traces() error {
+// canTrace succeeds if the kernel accepts a ptrace call and looks for the process to trace.
+func canTrace() error {
 	const seize = 0x4206
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, seize, ^uintptr(0), 0, 0, 0, 0)
 	if errno == syscall.EPERM || errno == syscall.EACCES || errno == syscall.ENOSYS {
@@ -147,16 +147,16 @@ func hasMoreVariables(w World) error {
 	return errDenied
 }
 
-// mounts binds a directory over itself.
-func mounts(w World) error {
+// bindOntoItself binds a directory over itself.
+func bindOntoItself(w World) error {
 	if err := syscall.Mount(w.Tree, w.Tree, "", syscall.MS_BIND, ""); err != nil {
 		return err
 	}
 	return syscall.Unmount(w.Tree, syscall.MNT_DETACH)
 }
 
-// loopback is the address of a port of 127.0.0.1.
-func loopback(port string) syscall.Sockaddr {
+// loopbackAddress is the address of a port of 127.0.0.1.
+func loopbackAddress(port string) syscall.Sockaddr {
 	n, _ := strconv.Atoi(port)
 	return &syscall.SockaddrInet4{Port: n, Addr: [4]byte{127, 0, 0, 1}}
 }

@@ -49,7 +49,7 @@ func (o Options) run(argv []string) (told status, code int, err error) {
 	if err := dumpable.Off(); err != nil {
 		return told, 0, err
 	}
-	if err := o.listen(); err != nil {
+	if err := o.listenAll(); err != nil {
 		return told, 0, err
 	}
 	if err := told.tell(ReadyPath, ""); err != nil {
@@ -59,25 +59,25 @@ func (o Options) run(argv []string) (told status, code int, err error) {
 	return told, code, err
 }
 
-// listen brings up all addresses.
-func (o Options) listen() error {
+// listenAll brings up all addresses.
+func (o Options) listenAll() error {
 	proxy, err := net.Listen("tcp", o.Proxy)
 	if err != nil {
 		return fmt.Errorf("listen for the proxy: %w", err)
 	}
-	go accept(proxy, func() (*net.UnixConn, error) { return dialSocket(o.Socket) })
+	go acceptConnections(proxy, func() (*net.UnixConn, error) { return dialSocket(o.Socket) })
 	for _, target := range o.Tunnels {
 		l, err := net.Listen("tcp", target)
 		if err != nil {
 			return fmt.Errorf("listen in the place of %s: %w", target, err)
 		}
-		go accept(l, func() (*net.UnixConn, error) { return dialTunnel(o.Socket, target) })
+		go acceptConnections(l, func() (*net.UnixConn, error) { return dialTunnel(o.Socket, target) })
 	}
 	return nil
 }
 
-// accept copies each connection to one that dial makes.
-func accept(l net.Listener, dial func() (*net.UnixConn, error)) {
+// acceptConnections copies each connection to one that dial makes.
+func acceptConnections(l net.Listener, dial func() (*net.UnixConn, error)) {
 	for {
 		conn, err := l.Accept()
 		if err != nil { // no descriptor is free: one becomes free when a connection ends
@@ -122,7 +122,7 @@ func dialTunnel(path, target string) (*net.UnixConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := request(conn, "CONNECT", target, ""); err != nil {
+	if err := sendRequest(conn, "CONNECT", target, ""); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -141,14 +141,14 @@ func (s status) tell(path, reason string) error {
 	if s.conn == nil {
 		return nil
 	}
-	return request(s.conn, "POST", path, reason)
+	return sendRequest(s.conn, "POST", path, reason)
 }
 
 // maxHead is larger than the head of any answer of the proxy, in bytes.
 const maxHead = 4096
 
-// request sends a request and reads the head of its answer, without a byte of what follows.
-func request(conn *net.UnixConn, method, target, body string) error {
+// sendRequest sends a request and reads the head of its answer, without a byte of what follows.
+func sendRequest(conn *net.UnixConn, method, target, body string) error {
 	_, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, target, "forwarder")
 	if err == nil && method != "CONNECT" {
 		_, err = fmt.Fprintf(conn, "Content-Length: %d\r\n", len(body))

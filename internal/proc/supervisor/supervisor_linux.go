@@ -101,7 +101,7 @@ func run(path string, argv []string, order Order, grace time.Duration, control i
 	// found by await, which reaps before it waits.
 	t := tree{program: program, died: make(chan os.Signal, 1)}
 	signal.Notify(t.died, syscall.SIGCHLD)
-	told := t.await(stopped(control))
+	told := t.await(stopSignal(control))
 	if told {
 		t.terminate(grace)
 	}
@@ -109,9 +109,9 @@ func run(path string, argv []string, order Order, grace time.Duration, control i
 	return Report{Status: int(t.status), Left: left, Told: told}
 }
 
-// stopped returns a channel that is closed when the control descriptor ends or on a signal. The
+// stopSignal returns a channel that is closed when the control descriptor ends or on a signal. The
 // descriptor ends when our starter closes it or dies.
-func stopped(control io.Reader) <-chan struct{} {
+func stopSignal(control io.Reader) <-chan struct{} {
 	stop := make(chan struct{})
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)

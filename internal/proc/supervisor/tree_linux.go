@@ -14,7 +14,7 @@ import (
 //
 // Only children are signalled, and the one goroutine that signals also reaps. No id can pass to a
 // stranger between the look into /proc and the signal. Deeper descendants come up one layer a
-// round, as their parents die. Those in a box are asked to end by descriptors: see boxed.
+// round, as their parents die. Those in a box are asked to end by descriptors: see boxedProcesses.
 type tree struct {
 	program int // its pid, and the id of its process group
 	status  syscall.WaitStatus
@@ -56,7 +56,7 @@ func (t *tree) await(stop <-chan struct{}) bool {
 func (t *tree) terminate(grace time.Duration) {
 	over := time.NewTimer(grace)
 	defer over.Stop()
-	t.ask()
+	t.sendTerm()
 	for t.reap() {
 		select {
 		case <-t.died:
@@ -66,10 +66,10 @@ func (t *tree) terminate(grace time.Duration) {
 	}
 }
 
-// ask sends SIGTERM, and SIGCONT after it: a stopped process does not handle SIGTERM.
-func (t *tree) ask() {
+// sendTerm sends SIGTERM, and SIGCONT after it: a stopped process does not handle SIGTERM.
+func (t *tree) sendTerm() {
 	asked := false
-	for _, p := range t.boxed() {
+	for _, p := range t.boxedProcesses() {
 		asked = p.send(syscall.SIGTERM, syscall.SIGCONT) || asked
 	}
 	if asked {
