@@ -24,7 +24,7 @@ func testAfter(b bench) {
 	}
 	empty := b.start()
 	b.await(empty, run.AwaitingApproval)
-	if got := b.expect(1, "show", empty); !strings.Contains(got.err, "only a run that is over") {
+	if got := b.expect(1, "show", empty); !strings.Contains(got.err, "only a run that has ended") {
 		b.Errorf("a run that waits: %s", got.err)
 	}
 	b.expect(0, "cancel", empty)

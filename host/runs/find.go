@@ -246,7 +246,7 @@ func (c *Client) completeName(ctx context.Context, name string, stems []string) 
 		return ids[0], nil
 	}
 	slices.Sort(ids)
-	return "", fmt.Errorf("%d run ids begin with %q, such as %s and %s: give more of it", len(ids), name, ids[0], ids[1])
+	return "", fmt.Errorf("%d run ids begin with %q, such as %s and %s: type more of it", len(ids), name, ids[0], ids[1])
 }
 
 // Execution is a run as the engine sees it. It is current and needs no worker.

@@ -201,7 +201,7 @@ func (c Client) completeName(ctx context.Context, name string, stems []string) (
 	case 1:
 		return ids[0], nil
 	}
-	return "", fmt.Errorf("%d session ids begin with %q, such as %s and %s: give more of it", len(ids), name, ids[0], ids[1])
+	return "", fmt.Errorf("%d session ids begin with %q, such as %s and %s: type more of it", len(ids), name, ids[0], ids[1])
 }
 
 // State returns the session's state. A session whose workflow was ended from outside is retired, whatever its last state

@@ -284,7 +284,7 @@ func chosenChecks(c *factory.Factory, f Flags, dir string) ([]string, error) {
 		fmt.Fprintln(say, c.Style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
 	}
 	if !ok && f.roles.Evaluator == "" {
-		return nil, errors.New("nothing would judge the result: no check was found in the repository, and who writes the patch does not judge it; name a command with --check CMD, or a provider with --evaluator SPEC")
+		return nil, errors.New("nothing would judge the result, because no check was found in the repository: name a command with --check CMD, or a provider with --evaluator SPEC")
 	}
 	if ok && f.Origins != nil {
 		f.Origins["check"] = run.FromDetection

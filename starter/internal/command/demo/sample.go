@@ -27,7 +27,7 @@ func (d *demo) prepareSample(ctx context.Context, dir string) error {
 	}
 	out, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
-		return fmt.Errorf("its check is `go test`, and the go command does not answer: %w", err)
+		return fmt.Errorf("the demo needs the go command for `go test`: %w", err)
 	}
 	d.cache = strings.TrimSpace(string(out))
 	if d.home, err = freshDir(dir, "ratchet-demo"); err != nil {

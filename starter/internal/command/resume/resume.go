@@ -122,7 +122,7 @@ func recordBeginning(c *factory.Factory, word string, stems []run.ID) (string, e
 	case 1:
 		return filepath.Join(c.RunsDir, "workflows", string(ids[0])), nil
 	}
-	return "", fmt.Errorf("%q is the beginning of %d run ids, %s and %s among them: give more of it", word, len(ids), ids[0], ids[1])
+	return "", fmt.Errorf("%q is the beginning of %d run ids, %s and %s among them: type more of it", word, len(ids), ids[0], ids[1])
 }
 
 // Rebuild folds the events in a run's directory. Unless a runs directory was chosen, it makes

@@ -119,7 +119,7 @@ func awaitAnswer(ctx context.Context, c *factory.Factory, s sessionref.Found, me
 func checkAwaited(s session.Snapshot, message string) error {
 	switch {
 	case s.State == session.Retired:
-		return fmt.Errorf("session %s is retired: %s; how far the message came is not known", s.Input.ID, s.Reason)
+		return fmt.Errorf("session %s is retired: %s; it is unknown whether the agent got the message", s.Input.ID, s.Reason)
 	case !s.Knows(message):
 		return fmt.Errorf("session %s has forgotten how message %s ended: it knows its last 100 messages", s.Input.ID, message)
 	}
