@@ -16,9 +16,19 @@ var (
 	ErrNothing = errors.New("it contains only thoughts")
 )
 
+// names are those of the tags, in lower case.
+const names = `(?:[a-z]+[:_-])?(?:think|thinking|thought|thoughts|reasoning)(?:[_-](?:process|content|block))?|antthinking|reflection|scratchpad|analysis|(?:inner|internal)_monologue`
+
+// The expressions capture the name of the tag. Beside tags of a markup there are the tokens of chat templates, which some
+// servers leave in the text.
 var (
-	tagOpen  = regexp.MustCompile(`(?i)^[ \t]*(?:<((?:[a-z]+:)?(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad))(?:[ \t][^<>\n]*)?>|\[(think)\]|◁(think)▷)`)
-	tagClose = regexp.MustCompile(`(?i)<(/(?:[a-z]+:)?(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad))[ \t]*>|\[(/think)\]|◁(/think)▷`)
+	tagOpen = regexp.MustCompile(`(?i)^[ \t]*(?:<\|?(` + names + `)(?:[ \t][^<>\n]*)?\|?>|\[(think)\]|◁(think)▷|<[|｜]begin[_▁]of[_▁](thought|thinking)[|｜]>|<unused94>(thought)` +
+		`|(?:<\|start\|>assistant)?<\|channel\|>(analysis)<\|message\|>|<(details)(?: type="reasoning"[^>\n]*>|>\s*<summary>(?:think|thought|reasoning)))`)
+	tagClose = regexp.MustCompile(`(?i)<\|?/(` + names + `)[ \t]*\|?>|\[/(think)\]|◁/(think)▷|<[|｜]end[_▁]of[_▁](thought|thinking)[|｜]>|<unused95>()` +
+		`|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>(final)<\|message\|>|assistant(final)|</(details)>`)
+	// strippedOpen begins the text of gpt-oss where a server has removed its tokens: analysisWe need to ...
+	strippedOpen = regexp.MustCompile(`^analysis[A-Z]`)
+	strippedEnd  = []byte("assistantfinal")
 )
 
 // maxBlocks bounds the thoughts of one text: all of it is read for each.
@@ -71,6 +81,9 @@ func findOpening(lines [][]byte, from int) (at int, tag string, ok bool) {
 		if m := tagOpen.FindSubmatch(line); m != nil {
 			return from + i, nameOf(m), true
 		}
+		if from+i == 0 && strippedOpen.Match(line) && bytes.Contains(bytes.Join(lines, nil), strippedEnd) {
+			return 0, "analysis", true
+		}
 		if isContent(line) {
 			break
 		}
@@ -83,7 +96,7 @@ func findOpening(lines [][]byte, from int) (at int, tag string, ok bool) {
 func findLoneClosing(lines [][]byte) (at int, tag string, ok bool) {
 	for i, line := range lines {
 		name := closingOf(line)
-		if name == "" || isDiffLine(line) {
+		if name == "" || name == "details" || isDiffLine(line) {
 			continue
 		}
 		rest := len(bytes.TrimSpace(behindTag(line))) > 0
@@ -100,7 +113,7 @@ func findEnd(lines [][]byte, begin int, tag string) (int, error) {
 	first, last, other := -1, -1, -1
 	for i := begin; i < len(lines); i++ {
 		m := tagClose.FindSubmatch(lines[i])
-		if m == nil || nameOf(m) != "/"+tag {
+		if m == nil || nameOf(m) != tag {
 			continue
 		}
 		switch {
@@ -137,11 +150,11 @@ func behindTag(line []byte) []byte {
 	return line[tagClose.FindIndex(line)[1]:]
 }
 
-// closingOf returns the name of the closing tag that begins or ends a line, without its slash; "" if there is none.
+// closingOf returns the name of the closing tag that begins or ends a line; "" if there is none.
 func closingOf(line []byte) string {
 	line = bytes.TrimSpace(line)
 	if m := tagClose.FindSubmatch(line[:min(len(line), maxTag)]); m != nil && bytes.HasPrefix(line, m[0]) {
-		return strings.TrimPrefix(nameOf(m), "/")
+		return nameOf(m)
 	}
 	return tagAtEnd(line)
 }
@@ -149,7 +162,7 @@ func closingOf(line []byte) string {
 // maxTag is the most bytes of a closing tag.
 const maxTag = 64
 
-// tagAtEnd returns the name of the closing tag that ends a line, without its slash; "" if none does.
+// tagAtEnd returns the name of the closing tag that ends a line; "" if none does.
 func tagAtEnd(line []byte) string {
 	line = bytes.TrimRight(line, " \t\r\n")
 	from := max(0, len(line)-maxTag)
@@ -159,20 +172,25 @@ func tagAtEnd(line []byte) string {
 			continue
 		}
 		if m := tagClose.FindSubmatch(line[from+at:]); m != nil && len(m[0]) == len(line)-from-at {
-			return strings.TrimPrefix(nameOf(m), "/")
+			return nameOf(m)
 		}
 	}
 	return ""
 }
 
-// nameOf returns the name in a match of tagOpen or tagClose, in lower case.
+// nameOf returns the name in a match of tagOpen or tagClose, in lower case. An end that has another name than its
+// beginning gets that one.
 func nameOf(m [][]byte) string {
 	for _, group := range m[1:] {
-		if len(group) > 0 {
-			return strings.ToLower(string(group))
+		if len(group) == 0 {
+			continue
 		}
+		if name := strings.ToLower(string(group)); name != "final" {
+			return name
+		}
+		return "analysis"
 	}
-	return ""
+	return "thought" // <unused95>
 }
 
 // isDiffLine reports whether a line could be one of a hunk.
