@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/udiff"
@@ -102,14 +103,23 @@ func cutField(line string) (key, value string, ok bool) {
 	return strings.ToLower(key), strings.TrimSpace(value), true
 }
 
-// plainType returns the lines of the field type without quotes, decoration and a comment behind the word.
+// listedType matches the key of the field type in a list, or as JSON writes it.
+var listedType = regexp.MustCompile(`(?i)^(?:[-*] |")type"?\s*[:：]`)
+
+// behindType is what may follow the word of the field type: a comment.
+var behindType = regexp.MustCompile(`\s*(?:#|//|\(|（)`)
+
+// plainType returns the lines of the field type without quotes, brackets, decoration and a comment behind the word.
 func (p *parser) plainType(lines []string) []string {
 	if len(lines) != 1 {
 		return lines
 	}
-	word, comment, _ := strings.Cut(lines[0], "#")
-	p.addUnused(strings.TrimSpace(comment))
-	return []string{strings.Trim(word, decoration+`"'.`)}
+	word, comment := lines[0], ""
+	if at := behindType.FindStringIndex(word); at != nil {
+		word, comment = word[:at[0]], word[at[1]:]
+	}
+	p.addUnused(strings.Trim(comment, " )）"))
+	return []string{strings.Trim(word, decoration+"\"'“”‘’.,;![]<>\u200b\ufeff")}
 }
 
 // parseResult reads the fields of a result block. A line that begins no field continues the field before.
@@ -120,6 +130,9 @@ func (p *parser) parseResult(b block) (resultBlock, *Error) {
 	open := ""
 	for i := b.from; i < b.to; i++ {
 		line := strings.TrimSpace(strings.ToValidUTF8(string(p.lines[i]), "\ufffd"))
+		if !seen["type"] {
+			line = listedType.ReplaceAllString(line, "type:")
+		}
 		key, value, ok := cutField(line)
 		_, known := fields[key]
 		switch {

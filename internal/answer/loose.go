@@ -219,13 +219,17 @@ func (p *parser) judgeOpenFence(start int, f fence) (end int, err *Error) {
 	return len(p.lines), nil
 }
 
-// isDiff reports whether a fence holds a diff: its info says so, or its text has the headers of one.
+// isDiff reports whether a fence holds a diff: its info says so, or its text has the headers of one. What a model thinks
+// is none.
 func isDiff(f fence, text []byte) bool {
-	return f.saysDiff() || udiff.LooksLikeDiff(text)
+	return f.saysDiff() || udiff.LooksLikeDiff(text) && !slices.Contains([]string{"think", "thinking", "thought", "thoughts", "reasoning"}, f.info)
 }
 
 // alternatives matches prose that offers a choice between diffs, or takes one back.
 var alternatives = regexp.MustCompile(`(?i)\b(?:options?|alternatives?|alternatively|instead|either|versions?|variants?|drafts?|wrong|wait|actually|or)\b`)
+
+// retraction matches prose that takes back what stands before it.
+var retraction = regexp.MustCompile(`(?i)\bwait ?[,.!…—–]|\boops\b|\bscratch that\b|\b(?:ignore|disregard|forget) (?:the|that|my) (?:above|previous|first|last|earlier)\b|\bthat(?:'s| is| was) (?:the )?(?:wrong|incorrect|not right)\b|\bcorrected (?:diff|patch|version)\b`)
 
 // joinDiffs makes one patch of several diffs. Repeated diffs count once. The others have to change different files, or
 // continue further down in the same file, and the prose must not offer a choice between them.
@@ -240,6 +244,9 @@ func (p *parser) joinDiffs(diffs [][]byte) ([]byte, *Error) {
 	}
 	if len(distinct) == 1 {
 		return distinct[0], nil
+	}
+	if said := retraction.FindString(p.proseText()); said != "" {
+		return nil, newError(ManyPatches, "the answer has %d diffs, and its text (%q) may take one back; put the whole patch into one block", len(distinct), said)
 	}
 	reached := make(map[string]int) // the line that the last hunk of a file begins at
 	var out []byte

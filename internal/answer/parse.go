@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -99,13 +100,17 @@ func (p *parser) splitLines() {
 	}
 }
 
-// markerAt returns the marker on line i, or "" if there is none.
+// endToken is a token of a chat template that some servers leave behind the last line.
+var endToken = regexp.MustCompile(`(?:<\|[a-z_]+\|>|</s>|<end_of_turn>)$`)
+
+// markerAt returns the marker on line i, or "" if there is none. Markdown may emphasize it.
 func (p *parser) markerAt(i int) string {
 	line := p.lines[i]
-	if len(line) == 0 || line[0] != '<' && line[0] != '[' {
+	if len(line) == 0 || strings.IndexByte("<[*`", line[0]) < 0 {
 		return ""
 	}
-	switch s := string(bytes.TrimRight(line, " \t\r\n")); s {
+	s := endToken.ReplaceAllString(string(bytes.TrimRight(line, " \t\r\n")), "")
+	switch s = strings.Trim(s, "*`"); s {
 	case resultStart, resultEnd, checksStart, checksEnd, patchBegin, patchEnd:
 		return s
 	}

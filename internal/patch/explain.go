@@ -49,8 +49,9 @@ func explainMiss(s *step, f *place.File, hunks []place.Hunk, m *place.Miss) *Ref
 	return r
 }
 
-// numberForm matches a line as file viewers show it: a number that is set right in six columns, and a tab or an arrow.
-var numberForm = regexp.MustCompile(`^(?: {5}\d| {4}\d{2}| {3}\d{3}| {2}\d{4}| \d{5}|\d{6})(?:\t|→)|^ *\d+→`)
+// numberForm matches a line as file viewers show it: a number that is set right in six columns, and a tab; or a number
+// and an arrow or a bar.
+var numberForm = regexp.MustCompile(`^(?: {5}\d| {4}\d{2}| {3}\d{3}| {2}\d{4}| \d{5}|\d{6})\t|^ *\d+(?:→| ?[|│](?: |$))`)
 
 // areNumbered reports whether two lines or more begin with line numbers, and no line without one holds text.
 func areNumbered(lines []udiff.Line) bool {

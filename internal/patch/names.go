@@ -53,7 +53,7 @@ func sectionNames(s udiff.Section, tree treeNames) (names, *Refusal) {
 	if s.Created {
 		n.old = ""
 	}
-	if s.Removed {
+	if s.Removed || s.Gone && len(s.Hunks) == 1 && s.Hunks[0].New.Lines == 0 {
 		n.new = ""
 	}
 	switch {

@@ -11,6 +11,7 @@ var (
 	hunkHeader = regexp.MustCompile(`^@@[ \t]*-(\d+)(?:,(\d+))?[ \t]+\+(\d+)(?:,(\d+))?[ \t]*@@`)
 	gitMode    = regexp.MustCompile(`^[0-7]{6}$`)
 	afterTab   = regexp.MustCompile(`^\s*$|^\d|^\(|^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b`)
+	noFile     = regexp.MustCompile(`\t(?:1970-01-01|1969-12-31) [0-2]\d:[0-5]\d:00(?:\.0+)? [+-][0-2]\d:?[0-5]\d\r?$`) // git takes the time 0 of Unix for "no such file"
 	stamp      = regexp.MustCompile(` +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d\d:?\d\d)?$`)
 )
 

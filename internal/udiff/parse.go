@@ -115,6 +115,7 @@ func (p *parser) readFileNames(s *Section) {
 	p.next++
 	s.New, whole = parseFileName(p.lines[p.next])
 	s.noteBroken(p.lines[p.next], whole)
+	s.Gone = noFile.Match(p.lines[p.next])
 }
 
 // noteBroken records a line whose quoted name is not whole.

@@ -53,6 +53,7 @@ type Section struct {
 
 	Rename, Copy     bool
 	Created, Removed bool   // new file mode, deleted file mode
+	Gone             bool   // the time on the +++ line is that of a file that is not there
 	OldMode, NewMode string // octal digits as written; empty when absent
 	OldID, NewID     string // blob ids of the index line
 	IndexMode        string // mode of the index line

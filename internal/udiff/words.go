@@ -33,13 +33,15 @@ func Hint(text []byte) string {
 var changeWords = []*regexp.Regexp{
 	regexp.MustCompile(`^\*\*\* (?:Add|Update|Delete) File: |^\*\*\* Move to: `), // apply_patch
 	regexp.MustCompile(`^Submodule \S+ (?:[0-9a-f]{4,}\.|contains )`),            // diff.submodule=log
-	regexp.MustCompile(`^Only in .+: .`),                                         // diff -r
-	regexp.MustCompile(`^File .+ is an? .+ while file .+ is an? `),               // diff -r
-	regexp.MustCompile(`^Property changes on: `),                                 // svn
-	regexp.MustCompile(`^\*\*\* \d+(?:,\d+)? \*\*\*\*`),                          // a context diff
-	regexp.MustCompile(`^<{7} ?(?:SEARCH|ORIGINAL|HEAD)\b`),                      // search and replace
-	regexp.MustCompile(`^\d+(?:,\d+)?[acd]\d+(?:,\d+)?$`),                        // a plain diff
-	regexp.MustCompile(`^(?:diff|Index:) .*\S`),                                  // a header whose section is missing
+	regexp.MustCompile(`^(?:(?:Only|Nur|Solo|Alleen) in|Seulement dans|S[oó]lo en|Somente em|Tylko w|Pouze v|Endast i|Kun i|Только в|Лише у) .+: .|^只在 .+存在[:：]|^.+のみに存在: .`), // diff -r, in its languages
+	regexp.MustCompile(`^File .+ is an? .+ while file .+ is an? `), // diff -r
+	regexp.MustCompile(`^(?i:(?:\pL+ ){0,2}?(?:bin[aäá]\pL*|двоичные|二进制文件|バイナリー?ファイル)) (?:.+ )?\S+[./]\S+ \pL{1,3} \S+[./]\S+ `), // diff of binary files, in its languages
+	regexp.MustCompile(`^Binary file \S+ has changed$`),                                        // hg
+	regexp.MustCompile(`^Property changes on: |^Cannot display: file marked as a binary type`), // svn
+	regexp.MustCompile(`^\*\*\* \d+(?:,\d+)? \*\*\*\*`),                                        // a context diff
+	regexp.MustCompile(`^<{7} ?(?:SEARCH|ORIGINAL|HEAD)\b`),                                    // search and replace
+	regexp.MustCompile(`^\d+(?:,\d+)?[acd]\d+(?:,\d+)?$`),                                      // a plain diff
+	regexp.MustCompile(`^(?:diff|Index:) .*\S`),                                                // a header whose section is missing
 }
 
 // IsChange reports whether a line outside of all hunks describes a change to a file that no hunk makes. Such a line is
