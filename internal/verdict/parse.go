@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/thinking"
@@ -20,7 +21,10 @@ var (
 	wordNext = regexp.MustCompile("(?i)^[\\s\"'*_`]*(?:PASS|FIX|ASK)\\b")
 	wordForm = regexp.MustCompile(`^[A-Za-z]+`)
 	anyWord  = regexp.MustCompile(`\b(?:PASS|FIX|ASK)\b`)
-	clause   = regexp.MustCompile(`^(?:[-–—:,;.]+\s+|\()`)
+	clause   = regexp.MustCompile(`^(?:[-–—:,;.]+\s+|[，；：。、]|[(（])`)
+
+	// endToken is a token of a chat template that some servers leave behind the last line.
+	endToken = regexp.MustCompile(`(?:<\|[a-z_]+\|>|</s>|<end_of_turn>)\s*$`)
 )
 
 // Parse reads an evaluator's answer. The caller judges first whether the provider finished the answer,
@@ -38,7 +42,8 @@ func Parse(text string) (Verdict, error) {
 	if err != nil && !errors.Is(err, thinking.ErrNothing) {
 		return Verdict{}, newError(NoDecision, "Cannot read the verdict: %v. %s", err, wantedForm)
 	}
-	text = strings.ToValidUTF8(strings.ReplaceAll(string(said), "\r\n", "\n"), "\uFFFD")
+	text = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimPrefix(string(said), "\ufeff"), "\r\n", "\n"), "\uFFFD")
+	text = endToken.ReplaceAllString(text, "")
 	if strings.TrimSpace(text) == "" {
 		return Verdict{}, newError(Empty, "The verdict is empty. %s", wantedForm)
 	}
@@ -117,7 +122,7 @@ func valueOf(text string) (value, after string) {
 	for text != "" {
 		var line string
 		line, text, _ = strings.Cut(text, "\n")
-		if value = strings.Trim(line, decoration+"\r"); value != "" {
+		if value = strings.Trim(line, decoration+"\r\u00a0\u200b"); value != "" {
 			return value, text
 		}
 	}
@@ -127,23 +132,34 @@ func valueOf(text string) (value, after string) {
 // signs are the pictures that may follow a decision and say the same.
 var signs = map[Word]string{Pass: "✅✔✓☑👍🎉\ufe0f", Fix: "❌✗✘❎🔧🛠⚠\ufe0f", Ask: "❓❔⚠\ufe0f"}
 
+// The quotes and brackets that may enclose a decision.
+const (
+	openers = "\"'“‘[" + decoration
+	closers = "\"'”’].:!" + decoration
+)
+
 // parseDecision reads a decision and the reason that may follow it.
 func parseDecision(value string) (d Word, reason string, ok bool) {
+	given := value
+	value = strings.TrimLeftFunc(value, func(r rune) bool { return !unicode.IsLetter(r) })
 	w := wordForm.FindString(value)
 	d = Word(strings.ToUpper(w))
 	if !slices.Contains(decisions, d) {
 		return "", "", false
 	}
+	if before := given[:len(given)-len(value)]; strings.Trim(before, openers+signs[d]) != "" {
+		return "", "", false // the sign of another decision
+	}
 	rest := strings.Trim(value[len(w):], decoration+signs[d])
-	if rest == "" || rest == "." {
+	if strings.Trim(rest, closers) == "" {
 		return d, "", true
 	}
 	cut := clause.FindString(rest)
 	if d == Pass || cut == "" || anyWord.MatchString(rest) {
 		return "", "", false
 	}
-	if cut == "(" {
-		rest = strings.TrimSuffix(rest, ")")
+	if cut == "(" || cut == "（" {
+		rest = strings.TrimRight(rest, ")）")
 	}
 	return d, strings.TrimSpace(rest[len(cut):]), true
 }
