@@ -31,11 +31,14 @@ func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *E
 	e := &Error{Code: codeOfStatus(status), Message: describeStatus(status, said.text)}
 	e.Retriable = e.Code == Unknown || e.Code == Timeout || e.Code == RateLimit
 	switch {
-	case status >= 500: // the server's own failure, whatever its text says
+	case status >= 500: // the server's own failure, whatever its text says; Gemini's own for a prompt that is too long
+		if said.isTooLong() {
+			e.Message = TooLong + ": " + e.Message
+		}
 	case status == http.StatusPaymentRequired || said.isBilling() || said.isQuota() && named == 0:
 		e.Code, e.Retriable = RateLimit, false
 		e.Message = "quota or credit exhausted: " + e.Message
-	case status == http.StatusRequestEntityTooLarge || status != http.StatusTooManyRequests && said.isTooLong():
+	case status == http.StatusRequestEntityTooLarge, status != http.StatusTooManyRequests && said.isTooLong(), said.hasPhrase("request too large for"):
 		e.Code, e.Retriable = BadRequest, false
 		e.Message = TooLong + ": " + e.Message
 	}
@@ -74,83 +77,103 @@ func describeStatus(status int, text string) string {
 }
 
 // problem holds the content of an API's error body. OpenAI and Anthropic both wrap {type, code, message}
-// in an "error" member.
+// in an "error" member; others write these members alone.
 type problem struct {
 	words []string // type and code, lower case
 	text  string
 }
 
+// apiError is an error in a body.
+type apiError struct {
+	Type     string `json:"type"`
+	Code     any    `json:"code"` // a word or a number
+	Message  string `json:"message"`
+	Metadata struct {
+		Raw string `json:"raw"` // OpenRouter: what the model's server said
+	} `json:"metadata"`
+}
+
 // readProblem reads an API's error body.
 func readProblem(body []byte) problem {
 	type document struct {
-		Error struct {
-			Type    string `json:"type"`
-			Code    any    `json:"code"` // a word or a number
-			Message string `json:"message"`
-		} `json:"error"`
+		Error apiError `json:"error"`
+		apiError
 	}
 	body = bytes.TrimPrefix(bytes.TrimSpace(body), []byte("\ufeff"))
-	text := string(body)
+	p := problem{text: string(body)}
 	var doc document
 	if list := []document(nil); bytes.HasPrefix(body, []byte("[")) && json.Unmarshal(body, &list) == nil && len(list) > 0 { // Gemini
 		doc = list[0]
 	} else if json.Unmarshal(body, &doc) != nil {
-		return problem{text: text}
+		return p
 	}
-	if doc.Error.Message == "" {
-		return problem{text: text}
+	for _, e := range []apiError{doc.Error, doc.apiError} {
+		code, _ := e.Code.(string)
+		p.words = append(p.words, strings.ToLower(e.Type), strings.ToLower(code))
 	}
-	code, _ := doc.Error.Code.(string)
-	return problem{[]string{strings.ToLower(doc.Error.Type), strings.ToLower(code)}, doc.Error.Message}
+	if said := doc.Error; said.Message != "" {
+		p.text = strings.TrimSpace(said.Message + " " + said.Metadata.Raw)
+	}
+	return p
 }
 
 // isBilling reports whether a credit is exhausted, which no wait brings back.
 func (p problem) isBilling() bool {
-	return p.hasWord("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active") ||
-		p.hasPhrase("credit balance is too low")
+	return p.hasWord("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "exceeded_current_quota_error", "arrearage") ||
+		p.hasPhrase("credit balance is too low", "insufficient balance", "insufficient credit", "used all available credits", "spending cap", "spending limit")
 }
 
 // isQuota reports whether a quota is exhausted: for a minute, for a day, or until the bill is paid.
 func (p problem) isQuota() bool { return p.hasPhrase("exceeded your current quota") }
 
 // tooLong matches what servers say of a prompt that is too long for the model.
-var tooLong = regexp.MustCompile(`(?i)\b(?:input|prompt|request|messages?)\b[^.]{0,60}\b(?:too (?:long|large)\b|exceed)|\b(?:maximum|max) (?:prompt|input|context) (?:length|size|tokens)|\bcontext (?:length|window|size|limit)\b`)
+var tooLong = regexp.MustCompile(`(?i)\b(?:inputs?|prompts?|requests?|messages?|token count|sequence length)\b[^.]{0,60}\b(?:too (?:long|large)\b|exceed|must have less than|tokens must be <)` +
+	`|\b(?:maximum|max) (?:prompt|input|context) (?:length|size|tokens|characters)|\bcontext (?:length|window|size|limit)\b|\binput (?:length should be|context is too long)` +
+	`|\bstring too long\b|\btoo many (?:\w+ )?tokens\b|\btokens? limit exceeded\b|\breduce (?:the length of|your prompt)\b|\binputs. tokens \+ `)
 
 // outputWords matches an error about a limit of the answer's length. A shorter prompt does not help.
 var outputWords = regexp.MustCompile(`(?i)max_(?:completion_|output_)?tokens\b[^.]{0,20}\b(?:too large|at most|less than|must be)\b`)
 
 // isTooLong reports whether the prompt is too long for the model.
 func (p problem) isTooLong() bool {
-	return p.hasWord("context_length_exceeded", "request_too_large", "exceed_context_size_error") ||
+	return p.hasWord("context_length_exceeded", "request_too_large", "exceed_context_size_error", "string_above_max_length", "tokens_limit_reached") ||
 		tooLong.MatchString(p.text) && !outputWords.MatchString(p.text)
 }
 
-// waitForms match the waits that error texts name: the retryDelay of Google's RetryInfo, and sentences such as "Please
-// try again in 6m0s" and "retry after 10 seconds".
-var waitForms = []*regexp.Regexp{
-	regexp.MustCompile(`"retryDelay"\s*:\s*"([0-9.]+)(s)"`),
-	regexp.MustCompile(`(?i)\b(?:retry|try again)[^.\n"]{0,40}?\b(?:in|after)\s+(?:about\s+)?((?:[0-9.]+(?:h|m|s|ms))+)\b()`),
-	regexp.MustCompile(`(?i)\b(?:retry|try again)[^.\n"]{0,40}?\b(?:in|after)\s+(?:about\s+)?([0-9]+(?:\.[0-9]+)?)\s*(milliseconds?|seconds?|secs?|minutes?|mins?|hours?|days?)\b`),
-}
+// waitForms match the waits that error texts name: members such as the retryDelay of Google's RetryInfo, whose name may
+// say the unit, and sentences such as "Please try again in 6m0s", "wait 30 seconds" and "resets in 1 hour 5 minutes".
+var (
+	waitMember   = regexp.MustCompile(`(?i)"(?:retry_?(?:after|delay)|quotaResetDelay)(_?ms|_?seconds)?"\s*:\s*(?:\{\s*"seconds"\s*:\s*)?"?([0-9]+(?:\.[0-9]+)?)(s|ms)?["},\s]`)
+	waitSentence = regexp.MustCompile(`(?i)\b(?:(?:retry|try again|resets?|available)\b[^.\n"]{0,40}?\b(?:in|after)|wait(?: for)?)\s+(?:about\s+|at least\s+)?((?:[0-9]+(?:\.[0-9]+)?\s*` + units + `\b(?:,?\s+(?:and\s+)?)?)+|(?:[0-9.]+(?:h|m|s|ms))+\b)`)
+	waitPart     = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?)\s*(` + units + `)`)
+)
+
+// units are those of waitUnits, the longest forms first.
+const units = `(?:milliseconds?|ms|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|[smhd])`
 
 // WaitIn returns the wait that the text of an error names, or zero if it names none. It is not bounded by MaxRetryAfter.
 func WaitIn(body []byte) time.Duration {
-	for _, form := range waitForms {
-		m := form.FindSubmatch(body)
-		if m == nil {
-			continue
-		}
-		n, unit := string(m[1]), strings.ToLower(string(m[2]))
-		if i := slices.IndexFunc(waitUnits, func(u waitUnit) bool { return unit != "" && strings.HasPrefix(unit, u.word) }); i >= 0 {
-			if x, err := strconv.ParseFloat(n, 64); err == nil {
-				return time.Duration(min(x, 1e6) * float64(waitUnits[i].length))
-			}
-		}
-		if d, err := time.ParseDuration(strings.ToLower(n) + unit); err == nil && d > 0 {
-			return d
+	if m := waitMember.FindSubmatch(body); m != nil {
+		unit := strings.ToLower(cmp.Or(string(m[3]), strings.TrimPrefix(string(m[1]), "_"), "s"))
+		return waitOf(string(m[2]), unit)
+	}
+	var sum time.Duration
+	if m := waitSentence.FindSubmatch(body); m != nil {
+		for _, part := range waitPart.FindAllSubmatch(m[1], -1) {
+			sum += waitOf(string(part[1]), strings.ToLower(string(part[2])))
 		}
 	}
-	return 0
+	return sum
+}
+
+// waitOf returns n units.
+func waitOf(n, unit string) time.Duration {
+	i := slices.IndexFunc(waitUnits, func(u waitUnit) bool { return strings.HasPrefix(unit, u.word) })
+	x, err := strconv.ParseFloat(n, 64)
+	if i < 0 || err != nil {
+		return 0
+	}
+	return time.Duration(min(x, 1e6) * float64(waitUnits[i].length))
 }
 
 type waitUnit struct {
@@ -158,7 +181,8 @@ type waitUnit struct {
 	length time.Duration
 }
 
-var waitUnits = []waitUnit{{"milli", time.Millisecond}, {"sec", time.Second}, {"min", time.Minute}, {"hour", time.Hour}, {"day", 24 * time.Hour}}
+// waitUnits are the units of waits by the beginnings of their words, ms and milliseconds before m.
+var waitUnits = []waitUnit{{"ms", time.Millisecond}, {"milli", time.Millisecond}, {"s", time.Second}, {"m", time.Minute}, {"h", time.Hour}, {"d", 24 * time.Hour}}
 
 // hasWord reports whether the type or the code is one of words.
 func (p problem) hasWord(words ...string) bool {
