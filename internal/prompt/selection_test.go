@@ -192,6 +192,7 @@ func TestNamesInTexts(t *testing.T) {
 	for _, path := range []string{
 		"main.go", "Makefile", "internal/calc/div.go", "internal/calc/div_test.go", "web/app/[id].tsx", ".github/workflows/ci.yml",
 		"a/index.ts", "b/index.ts", "c/index.ts", "d/index.ts", "x/doc.go", "y/doc.go", "tools/test", "docs/größe.md",
+		"docs/User Guide.md", "app/(auth)/page.tsx", "app/@modal/(.)photo/page.tsx", "pkg/C#/a.cs", "man/Foo::Bar.pod", "pkg/__init__.py",
 	} {
 		r[path] = "text of " + path + "\n"
 	}
@@ -218,6 +219,24 @@ func TestNamesInTexts(t *testing.T) {
 		{"a word that is a name below", "make the test pass", nil},
 		{"a file that is not there", "internal/calc/mul.go", nil},
 		{"once for two mentions", "main.go main.go", []string{"main.go"}},
+		{"a path with a line of a web page", "internal/calc/div.go#L12", []string{"internal/calc/div.go"}},
+		{"a path of Windows", `internal\calc\div.go`, []string{"internal/calc/div.go"}},
+		{"a path in a sentence without blanks", "修改internal/calc/div.go文件", []string{"internal/calc/div.go"}},
+		{"a path before a dash", "internal/calc/div.go—change it", []string{"internal/calc/div.go"}},
+		{"a path that Markdown escapes", `pkg/\_\_init\_\_.py`, []string{"pkg/__init__.py"}},
+		{"a name with a blank", "1. Edit docs/User Guide.md so that", []string{"docs/User Guide.md"}},
+		{"a name with a blank in quotes", `"docs/User Guide.md"`, []string{"docs/User Guide.md"}},
+		{"a name with a blank in bold", "**docs/User Guide.md**", []string{"docs/User Guide.md"}},
+		{"a name with a blank and a line", "`docs/User Guide.md:12`", []string{"docs/User Guide.md"}},
+		{"a name with a blank in a link", "[guide](docs/User%20Guide.md)", []string{"docs/User Guide.md"}},
+		{"a name with a blank for a shell", `docs/User\ Guide.md`, []string{"docs/User Guide.md"}},
+		{"a name with a blank alone", "├── User Guide.md", []string{"docs/User Guide.md"}},
+		{"a name with a blank in an absolute path", "/srv/shop/docs/User Guide.md", []string{"docs/User Guide.md"}},
+		{"a part of a name with a blank", "docs/User Guide.mdx", nil},
+		{"parentheses of a name", "- app/(auth)/page.tsx: x", []string{"app/(auth)/page.tsx"}},
+		{"parentheses that begin a part", "app/@modal/(.)photo/page.tsx", []string{"app/@modal/(.)photo/page.tsx"}},
+		{"a number sign in a name", "pkg/C#/a.cs", []string{"pkg/C#/a.cs"}},
+		{"colons in a name", "man/Foo::Bar.pod", []string{"man/Foo::Bar.pod"}},
 		{"nothing", "", nil},
 	}
 	for _, tt := range tests {
