@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 )
 
 // Text is a JSON string that keeps bytes that are not UTF-8. Servers cut the text of a model into pieces between
@@ -34,26 +35,40 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Parts is a text that may come as a list of parts. Only parts of the type text count; what a model thinks is none.
+// Parts is a text that may come as a part or a list of parts. All parts with a text count but those of thoughts.
 type Parts string
 
-// UnmarshalJSON leaves the text empty for anything else than a string or a list.
+// UnmarshalJSON leaves the text empty for anything else than a string, a part or a list.
 func (p *Parts) UnmarshalJSON(b []byte) error {
-	var list []struct {
-		Type string
-		Text Text
-	}
-	if len(b) == 0 || b[0] != '[' || (Event{Data: b}).Decode(&list) != nil {
+	var list []json.RawMessage
+	switch {
+	case len(b) > 0 && b[0] == '{':
+		list = []json.RawMessage{b}
+	case len(b) == 0 || b[0] != '[' || (Event{Data: b}).Decode(&list) != nil:
 		return (*Text)(p).UnmarshalJSON(b)
 	}
 	*p = ""
-	for _, part := range list {
-		if part.Type == "text" || part.Type == "output_text" {
+	for _, raw := range list {
+		var part struct {
+			Type string
+			Text Text
+		}
+		if len(raw) > 0 && raw[0] == '"' {
+			if err := part.Text.UnmarshalJSON(raw); err != nil {
+				return err
+			}
+		} else if err := (Event{Data: raw}).Decode(&part); err != nil {
+			return err
+		}
+		if !thoughts.MatchString(part.Type) {
 			*p += Parts(part.Text)
 		}
 	}
 	return nil
 }
+
+// thoughts matches the types of parts that hold what a model thinks.
+var thoughts = regexp.MustCompile(`(?i)think|thought|reason`)
 
 // escapesLen returns the length of the escapes at the beginning of b. Two of them may be one character.
 func escapesLen(b []byte) int {

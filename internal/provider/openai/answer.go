@@ -126,7 +126,7 @@ func (a *answer) toMessage() chat.Message {
 var (
 	stopWords   = []string{"stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls", "tool_use", "function_call"}
 	lengthWords = []string{"length", "max_tokens", "model_length", "max_output_tokens"}
-	filterWords = []string{"content_filter", "safety", "recitation", "prohibited_content", "blocklist", "refusal"}
+	filterWords = []string{"content_filter", "safety", "recitation", "prohibited_content", "blocklist", "spii", "image_safety", "language", "sensitive", "guardrail_intervened", "refusal"}
 )
 
 // endError returns the error of an answer that is a refusal, that a filter removed, or that the server did not finish.

@@ -169,6 +169,9 @@ func TestWhyAnAnswerEnds(t *testing.T) {
 		"a content filter":      {says("so far", "content_filter"), provider.Failed, failure.BadRequest},
 		"the model's own words": {refuses, provider.Failed, failure.BadRequest},
 		"a limit of its own":    {says("so far", "model_length"), provider.Length, ""},
+		"a filter of Zhipu":     {says("so far", "sensitive"), provider.Failed, failure.BadRequest},
+		"a filter of Gemini":    {says("so far", "SPII"), provider.Failed, failure.BadRequest},
+		"the network":           {says("so far", "network_error"), provider.Failed, failure.Unknown},
 		"capitals":              {says("so far", "MAX_TOKENS"), provider.Length, ""},
 		"no resources":          {says("so far", "insufficient_system_resource"), provider.Failed, failure.Unknown},
 		"an error":              {says("so far", "error"), provider.Failed, failure.Unknown},
@@ -212,12 +215,16 @@ func TestAnAnswerThatHasEndedIsNotWaitedFor(t *testing.T) {
 func TestTextInParts(t *testing.T) {
 	thought := `{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}`
 	for name, tt := range map[string]struct{ content, want string }{
-		"text":              {`[{"type":"text","text":"so "},{"type":"text","text":"far"}]`, "so far"},
-		"thoughts and text": {`[` + thought + `,{"type":"text","text":"so far"}]`, "so far"},
-		"thoughts":          {`[` + thought + `]`, ""},
-		"another kind":      {`[{"type":"image","text":"x"},{"type":"text","text":"y"}]`, "y"},
-		"an object":         {`{"type":"text","text":"x"}`, ""},
-		"nothing":           {`null`, ""},
+		"text":               {`[{"type":"text","text":"so "},{"type":"text","text":"far"}]`, "so far"},
+		"thoughts and text":  {`[` + thought + `,{"type":"text","text":"so far"}]`, "so far"},
+		"thoughts":           {`[` + thought + `]`, ""},
+		"another kind":       {`[{"type":"image_url","image_url":{}},{"type":"text","text":"y"}]`, "y"},
+		"a text of tomorrow": {`[{"type":"markdown","text":"x"},{"text":"y"}]`, "xy"},
+		"reasoning":          {`[{"type":"reasoning.text","text":"hm"},{"type":"text","text":"y"}]`, "y"},
+		"strings":            {`["x",{"type":"text","text":"y"}]`, "xy"},
+		"a part":             {`{"type":"text","text":"x"}`, "x"},
+		"a part of thoughts": {`{"type":"thinking","text":"x"}`, ""},
+		"nothing":            {`null`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -76,7 +76,7 @@ func TestHowCallsArrive(t *testing.T) {
 		"whole, all with one number": {"tool_calls", []string{part(0, "a", "read_file", main), part(0, "b", "read_file", lib)}},
 		"whole, without ids":         {"tool_calls", []string{part(0, "", "read_file", main), part(1, "", "read_file", lib)}},
 		"with members of other types": {"tool_calls", []string{
-			`{"error":null,"usage":"none","choices":[{"index":0.0,"delta":{"content":["x"],"tool_calls":[{"index":0.0,"id":"a","function":{"name":"read_file","arguments":` + quote(main) + `}}]}}]}`,
+			`{"error":null,"usage":"none","choices":[{"index":0.0,"delta":{"content":7,"tool_calls":[{"index":0.0,"id":"a","function":{"name":"read_file","arguments":` + quote(main) + `}}]}}]}`,
 			part(1, "b", "read_file", lib),
 		}},
 		"ended as an answer is": {"stop", []string{part(0, "a", "read_file", main), part(1, "b", "read_file", lib)}},
