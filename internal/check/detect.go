@@ -45,6 +45,9 @@ func Detect(repo fs.FS) (_ Detected, ok bool) {
 	if len(d.found.Choices) == 0 {
 		d.detectBelow()
 	}
+	if len(d.found.Choices) == 0 {
+		d.found.Notes = append(d.found.Notes, d.below...)
+	}
 	return d.found, len(d.found.Choices) > 0
 }
 
@@ -82,6 +85,15 @@ func (d *detector) detectBelow() {
 	}
 }
 
+// noteBelow repeats what was noted in directories without a check, if nothing was found in any.
+func (d *detector) noteBelow(dir string, notes []string) {
+	for _, note := range notes {
+		if len(d.below) < maxBelow {
+			d.below = append(d.below, dir+": "+note)
+		}
+	}
+}
+
 // project is a directory with checks of its own.
 type project struct {
 	dir   string
@@ -108,26 +120,35 @@ func (d *detector) listProjects(dir string, levels int) (found []project) {
 			found = append(found, project{name, in.found})
 			continue
 		}
+		d.noteBelow(name, in.found.Notes)
 		found = append(found, d.listProjects(name, levels-1)...)
 	}
 	return found
 }
 
 // otherBuilds are build files from which no check is taken, and the command that they mostly stand for.
-var otherBuilds = []struct{ pattern, command string }{
-	{"justfile", "just test"}, {"Justfile", "just test"}, {"Taskfile.yml", "task test"}, {"Taskfile.yaml", "task test"},
-	{"Gemfile", "bundle exec rake test"}, {"Rakefile", "rake test"}, {"composer.json", "composer test"}, {"mix.exs", "mix test"},
-	{"deno.json", "deno test"}, {"deno.jsonc", "deno test"}, {"CMakeLists.txt", "cmake -B /tmp/b && cmake --build /tmp/b && ctest --test-dir /tmp/b"},
-	{"meson.build", "meson setup /tmp/b && meson test -C /tmp/b"}, {"MODULE.bazel", "bazel test //..."}, {"WORKSPACE", "bazel test //..."},
-	{"*.sln", "dotnet test"}, {"*.csproj", "dotnet test"}, {"Package.swift", "swift test"}, {"build.sbt", "sbt test"},
-	{"pubspec.yaml", "dart test"}, {"stack.yaml", "stack test"}, {"*.cabal", "cabal test"}, {"dune-project", "dune test"}, {"build.zig", "zig build test"},
+var otherBuilds = []struct{ patterns, command string }{
+	{"justfile Justfile .justfile", "just test"},
+	{"Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml", "task test"},
+	{"mise.toml .mise.toml", "mise run test"}, {"noxfile.py", "nox"}, {"Pipfile", "pipenv run pytest"}, {"pixi.toml", "pixi run test"},
+	{"Gemfile", "bundle exec rake test"}, {"Rakefile", "rake test"}, {"composer.json", "composer test"}, {"mix.exs", "mix test"}, {"rebar.config", "rebar3 eunit"},
+	{"deno.json deno.jsonc", "deno test"}, {"elm.json", "elm-test"}, {"CMakeLists.txt", "cmake -B /tmp/b && cmake --build /tmp/b && ctest --test-dir /tmp/b"},
+	{"configure.ac configure", "./configure && make check"}, {"meson.build", "meson setup /tmp/b && meson test -C /tmp/b"},
+	{"MODULE.bazel WORKSPACE WORKSPACE.bazel", "bazel test //..."}, {"pants.toml", "pants test ::"}, {".buckconfig", "buck2 test //..."},
+	{"*.sln *.slnx *.csproj *.fsproj *.vbproj", "dotnet test"}, {"Package.swift", "swift test"}, {"*.xcodeproj *.xcworkspace", "xcodebuild test"},
+	{"build.sbt", "sbt test"}, {"build.xml", "ant test"}, {"project.clj", "lein test"}, {"deps.edn", "clojure -X:test"},
+	{"pubspec.yaml", "dart test"}, {"stack.yaml package.yaml", "stack test"}, {"*.cabal", "cabal test"}, {"dune-project", "dune test"}, {"build.zig", "zig build test"},
+	{"*.nimble", "nimble test"}, {"shard.yml", "crystal spec"}, {"Makefile.PL Build.PL cpanfile", "prove -l"}, {"DESCRIPTION", "R CMD check ."}, {"Earthfile", "earthly +test"},
 }
 
 // noteOthers notes the build files from which no check is taken.
 func (d *detector) noteOthers() {
 	for _, b := range otherBuilds {
-		if names, err := fs.Glob(d.repo, b.pattern); err == nil && len(names) > 0 {
-			d.addNote("found %s: name its check, such as --check '%s'", names[0], b.command)
+		for pattern := range strings.FieldsSeq(b.patterns) {
+			if names, err := fs.Glob(d.repo, pattern); err == nil && len(names) > 0 {
+				d.addNote("found %s: name its check, such as --check '%s'", names[0], b.command)
+				break
+			}
 		}
 	}
 }
@@ -136,6 +157,7 @@ func (d *detector) noteOthers() {
 type detector struct {
 	repo  fs.FS
 	found Detected
+	below []string // notes on directories below that have no check
 }
 
 // addChoice adds a check.
@@ -192,6 +214,8 @@ func (d *detector) detectJVM() {
 		{"gradlew", "./gradlew test"},
 		{"build.gradle", "gradle test"},
 		{"build.gradle.kts", "gradle test"},
+		{"settings.gradle", "gradle test"},
+		{"settings.gradle.kts", "gradle test"},
 		{"mvnw", "./mvnw test"},
 		{"pom.xml", "mvn test"},
 	} {
@@ -226,7 +250,7 @@ func (d *detector) detectMake() {
 		if makeTarget.MatchString(text) {
 			d.addChoice("make test", "target test in "+name)
 		} else {
-			d.addNote("%s has no target test", name)
+			d.addNote("%s has no target test: name another, such as --check 'make check'", name)
 		}
 		return
 	}
@@ -249,13 +273,13 @@ func (d *detector) detectNode() {
 			Test string `json:"test"`
 		} `json:"scripts"`
 	}
-	if err := json.Unmarshal([]byte(strings.TrimPrefix(text, "\ufeff")), &manifest); err != nil {
+	if err := json.Unmarshal([]byte(text), &manifest); err != nil {
 		d.addNote("cannot read package.json: %v", err)
 		return
 	}
 	switch test := strings.TrimSpace(manifest.Scripts.Test); {
 	case test == "":
-		d.addNote("package.json has no test script")
+		d.addNote("package.json has no test script: name another, such as --check 'npm run test:unit'")
 	case strings.Contains(test, npmDefault):
 		d.addNote("package.json has only the test script that npm init writes")
 	default:
@@ -330,7 +354,7 @@ func (d *detector) readFile(name string) (string, bool) {
 	if err != nil {
 		d.addNote("cannot read %s: %v", name, err)
 	}
-	return text, err == nil
+	return strings.TrimPrefix(text, "\ufeff"), err == nil
 }
 
 func readManifest(repo fs.FS, name string) (string, error) {
