@@ -48,8 +48,6 @@ func goalText(c *factory.Factory, f Flags) (string, error) {
 		return readGoalFile(c, f.goalFile)
 	case !f.GoalGiven:
 		return "", usage.Errorf("no goal given: pass one, as in `starter run 'make the tests pass'`, or use --goal-file FILE")
-	case strings.TrimSpace(f.Goal) == "":
-		return "", usage.Errorf("the goal is empty: say what to change")
 	}
 	return plainGoal("the goal", f.Goal)
 }
@@ -62,7 +60,11 @@ func plainGoal(what, text string) (string, error) {
 	case !utf8.ValidString(text):
 		return "", usage.Errorf("%s is not UTF-8 text: save it as UTF-8", what)
 	}
-	return strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r", ""), nil
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
+	if strings.TrimSpace(text) == "" {
+		return "", usage.Errorf("%s is empty: write what to change", what)
+	}
+	return text, nil
 }
 
 func readGoalFile(c *factory.Factory, name string) (string, error) {
@@ -76,9 +78,6 @@ func readGoalFile(c *factory.Factory, name string) (string, error) {
 		in = file
 	}
 	b, err := io.ReadAll(io.LimitReader(in, run.MaxGoalBytes+1))
-	if err == nil && strings.TrimSpace(string(b)) == "" {
-		err = usage.Errorf("goal file %s is empty: write what to change", name)
-	}
 	if err != nil {
 		return "", err
 	}
