@@ -310,7 +310,7 @@ func TestOtherPagesCannotUseTheReviewPage(t *testing.T) {
 
 	lured := strings.Replace(server.URL, "127.0.0.1", "evil.example", 1)
 	b.open(lured + "/login")
-	b.awaitText("not at the name of this request")
+	b.awaitText("does not answer to the name of this request")
 	for _, got := range []string{eval[string](b, read, lured+path), eval[string](b, post, lured+path+"/decide", form)} {
 		if strings.Contains(got, "comma") || got == "200" || got == "303" {
 			t.Errorf("a name that leads here gets %.300s", got)
