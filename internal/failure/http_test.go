@@ -158,6 +158,20 @@ func TestClassifyHTTP(t *testing.T) {
 	}
 }
 
+// What a body says is in the message, whatever its form.
+func TestNothingOfABodyIsLost(t *testing.T) {
+	for _, body := range []string{
+		`{"error":{"message":"w1w"}}`, `{"error":{"message":"w1w","code":7}}`, `[{"error":{"message":"w1w"}}]`, `{"error":"w1w"}`, `{"message":"w1w"}`, `{"detail":[{"msg":"w1w"}]}`,
+		`{"error":{"code":"w1w"}}`, `{"error":{"message":["w1w"]}}`, `"w1w"`, `<html>w1w</html>`, `{"error":{"message":"m","metadata":{"raw":"w1w"}}}`, "\ufeff" + `{"error":{"message":"w1w"}}`, `{"error":{"message":"w1w"`,
+	} {
+		for _, status := range []int{400, 402, 413, 429, 500} {
+			if e := failure.ClassifyHTTP(status, nil, []byte(body), time.Now()); !strings.Contains(e.Message, "w1w") {
+				t.Errorf("%d %s: got %q, want all that was said", status, body, e.Message)
+			}
+		}
+	}
+}
+
 func TestAHugeErrorBodyIsCut(t *testing.T) {
 	for _, body := range []string{strings.Repeat("é", 1<<16), `{"error": {"message": "` + strings.Repeat("x", 1<<16) + `", "type": "insufficient_quota"}}`} {
 		e := failure.ClassifyHTTP(429, nil, []byte(body), time.Now())

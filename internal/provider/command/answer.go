@@ -44,14 +44,22 @@ func readAnswer(out []byte) answer {
 // footer is what package managers and terminals write behind a program's output.
 var footer = regexp.MustCompile(`(?:\s|(?m:^Done in [0-9.]+ ?m?s\.?$)|\x1b\[[0-9;?]*[A-Za-z])+$`)
 
+// maxFooter bounds it.
+const maxFooter = 512
+
 // codes are control sequences of a terminal at the beginning of a line.
 var codes = regexp.MustCompile(`^(?:\x1b\[[0-9;?]*[A-Za-z])+`)
 
 // findResponse returns the members of the response in an output: of the whole output, or of its last line, before which
 // libraries of the program may have printed lines of their own.
 func findResponse(out []byte) (members map[string]json.RawMessage, text json.RawMessage, ok bool) {
-	trimmed := bytes.TrimSpace(footer.ReplaceAll(out, nil))
-	last := codes.ReplaceAll(bytes.TrimPrefix(trimmed[bytes.LastIndexByte(trimmed, '\n')+1:], []byte("\ufeff")), nil)
+	tail := max(0, len(out)-maxFooter)
+	if at := footer.FindIndex(out[tail:]); at != nil {
+		out = out[:tail+at[0]]
+	}
+	trimmed := bytes.TrimSpace(out)
+	last := bytes.TrimPrefix(trimmed[bytes.LastIndexByte(trimmed, '\n')+1:], []byte("\ufeff"))
+	last = last[len(codes.Find(last)):]
 	begin := bytes.Index(trimmed, []byte("\n{")) + 1 // a response of several lines behind a banner
 	for _, part := range [][]byte{trimmed, last, trimmed[begin:]} {
 		members = nil

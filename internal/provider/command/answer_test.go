@@ -1,10 +1,13 @@
 package command
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -59,6 +62,23 @@ func TestWhatAProgramPrints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAResponseIsFoundAmongOtherLines makes outputs by a grammar: the response is found, with its usage, whatever
+// package managers and libraries print around it.
+func TestAResponseIsFoundAmongOtherLines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
+		text := pick("text", "x", "{\"rawText\": \"y\"}", "--- a/x\n+++ b/x\n", "Done in 2s.\n", "")
+		quoted, _ := json.Marshal(text)
+		response := pick("form", `{"rawText":%s,"usage":{"inputTokens":3}}`, "{\n  \"usage\": {\"inputTokens\": 3},\n  \"rawText\": %s\n}")
+		out := pick("mark", "", "\ufeff") + pick("banner", "", "> x@1 start\n> node p.js\n\n", "[dotenv@17] injecting env (1) from .env\n", "yarn run v1.22.22\r\n$ node p.js\r\n", "(node:7) Warning: {old}\n") +
+			strings.Replace(response, "%s", string(quoted), 1) + pick("footer", "", "\n", "\r\n", "\nDone in 0.12s.\n", "\x1b[?25h\n")
+		got := readAnswer([]byte(out)).toResponse(nil)
+		if got.RawText != text || got.Usage == nil || got.Usage.InputTokens != 3 || got.Error != nil {
+			t.Fatalf("got %+v of %q, want the text %q and 3 tokens", got, out, text)
+		}
+	})
 }
 
 func TestAResponseThatBreaksTheContract(t *testing.T) {
