@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -41,12 +42,17 @@ func cannotRun(exitCode int, text string) string {
 	return ""
 }
 
-// noTest is how test runners say that they found no test and fail for that: pytest and unittest, jest, vitest, mocha.
-var noTest = regexp.MustCompile(`(?m)^.*(?:no tests ran in |NO TESTS RAN|No tests found, exiting with code 1|No test files found|No test suite found).*$`)
+// noTest is how test runners say that they found no test and fail for that: pytest and unittest, jest, vitest, mocha,
+// Playwright, ava, bun, deno, PHPUnit, gradle, maven, ctest.
+var noTest = regexp.MustCompile(`(?m)^.*(?:no tests ran in |NO TESTS RAN|No tests found, exiting with code 1|No test files found|No test suite found|Error: No tests found|Couldn't find any files to test` +
+	`|did not match any test files|No test modules found|No tests executed!|No tests found for given includes|No tests were executed!|No tests were found!!!).*$`)
+
+// noTestCodes are the exit codes of these runners: 2 is make's, for the runner that it started, 8 is ctest's.
+var noTestCodes = []int{1, 2, 5, 8}
 
 // ranNoTest reports whether a test runner failed because it found no test.
 func ranNoTest(exitCode int, text string) bool {
-	return (exitCode == 5 || exitCode == 1) && noTest.MatchString(text) && !otherFailure.MatchString(text)
+	return slices.Contains(noTestCodes, exitCode) && noTest.MatchString(text) && !otherFailure.MatchString(text)
 }
 
 // otherFailure is a line about tests that did run.
