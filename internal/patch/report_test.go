@@ -92,3 +92,34 @@ func TestReportIsSafeOnATerminal(t *testing.T) {
 		t.Errorf("the diff reads back as %q, %v; want %q", back.Diff, err, r.Diff)
 	}
 }
+
+// A patch in another form is refused by its name.
+func TestOtherFormsAreNamed(t *testing.T) {
+	const diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n"
+	wide := func(text string, first, second byte) string {
+		var b strings.Builder
+		for _, c := range []byte(text) {
+			b.Write([]byte{c * first, c * second})
+		}
+		return b.String()
+	}
+	for name, tt := range map[string]struct{ answer, says string }{
+		"UTF-16 of PowerShell":  {"\xff\xfe" + wide(diff, 1, 0), "UTF-16"},
+		"UTF-16 of big ends":    {"\xfe\xff" + wide(diff, 0, 1), "UTF-16"},
+		"UTF-16 without a mark": {wide(diff, 1, 0), "UTF-16"},
+		"colours":               {"```diff\n\x1b[1m--- a/a.txt\x1b[m\n\x1b[1m+++ b/a.txt\x1b[m\n\x1b[36m@@ -1 +1 @@\x1b[m\n\x1b[31m-a\x1b[m\n```\n", "colour"},
+		"apply_patch":           {"*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+b\n*** End Patch\n", "apply_patch"},
+		"search and replace":    {"a.txt\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "search and replace"},
+		"a context diff":        {"*** a.txt\t2024\n--- a.txt\t2024\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n", "context diff"},
+		"a plain diff":          {"1c1\n< a\n---\n> b\n", "plain diff"},
+		"escaped line feeds":    {"```diff\n" + strings.ReplaceAll(diff, "\n", `\n`) + "\n```\n", `written as \n`},
+		"line feeds in JSON":    {`{"diff":"` + strings.ReplaceAll(diff, "\n", `\n`) + `"}`, `written as \n`},
+		"carriage returns":      {strings.ReplaceAll(diff, "\n", "\r"), "carriage returns alone"},
+	} {
+		tree := memory{files: map[string]patch.File{"a.txt": {Mode: patch.Regular, Content: []byte("a\n")}}}
+		r := patch.CheckAnswer(tree, []byte(tt.answer), "stop", patch.Limits{})
+		if r.Error == nil || !strings.Contains(r.Error.Message, tt.says) {
+			t.Errorf("%s: got %+v, want a refusal that says %q", name, r.Error, tt.says)
+		}
+	}
+}

@@ -16,6 +16,8 @@ var hints = []struct {
 	{regexp.MustCompile(`(?m)^\*\*\* (?:Begin Patch|(?:Add|Update|Delete) File: )`), "it has the form of apply_patch (*** Update File): give a unified diff, with --- and +++ lines and hunks that begin with @@"},
 	{regexp.MustCompile(`(?m)^<{5,9} ?(?:SEARCH|ORIGINAL|HEAD)\b`), "it is a block of search and replace: give a unified diff"},
 	{regexp.MustCompile(`(?m)^\*\*\* \d+(?:,\d+)? \*\*\*\*`), "it is a context diff: give a unified one"},
+	{regexp.MustCompile(`--- [^\n]+\\n\+\+\+ [^\n]+\\n@@ `), "its line feeds are written as \\n: give real ones"},
+	{regexp.MustCompile(`--- [^\n\r]+\r\+\+\+ [^\n\r]+\r@@ `), "its lines end in carriage returns alone: end them in line feeds"},
 	{regexp.MustCompile(`(?m)^\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] `), "it is a plain diff without file names: give a unified one"},
 }
 
