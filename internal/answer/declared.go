@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 
@@ -64,16 +65,36 @@ func (p *parser) declaredDiff() ([]byte, *Error) {
 	if len(p.patches) == 1 {
 		p.taken = append(p.taken, p.patches[0])
 		diff, err := p.blockDiff(p.patches[0])
-		if err == nil && len(diff) == 0 {
-			err = newError(NoPatch, "the patch block is empty")
+		switch {
+		case err != nil:
+			return nil, err
+		case len(diff) == 0:
+			return nil, newError(NoPatch, "the patch block is empty")
+		case p.hasDiffBehind(diff):
+			return nil, newError(ManyPatches, "behind the patch block the answer has another diff; put the whole patch into one block")
 		}
-		return diff, err
+		return diff, nil
 	}
 	diff, err := p.findLoose()
 	if err == nil && diff == nil {
 		err = newError(NoPatch, "the type is PATCH but there is no patch; put a unified diff between %s and %s", patchBegin, patchEnd+udiff.Hint(p.text))
 	}
 	return diff, err
+}
+
+// hasDiffBehind reports whether a fence behind the patch block holds a diff that is no part of it. One before the block is
+// a draft.
+func (p *parser) hasDiffBehind(diff []byte) bool {
+	known := len(p.taken)
+	fenced, _, _ := p.findFences()
+	found := p.taken[known:]
+	p.taken = p.taken[:known]
+	for i, d := range fenced {
+		if found[i].from > p.patches[0].to && udiff.LooksLikeDiff(d) && !bytes.Contains(diff, bytes.TrimSpace(d)) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkNoDiff refuses an answer that declares a type without a patch and has one.
