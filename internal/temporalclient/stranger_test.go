@@ -213,9 +213,6 @@ func TestEngineFileThatOthersMayHaveWritten(t *testing.T) {
 		{"it is of another user", func(dir string) error { return os.Chown(file(dir), 65534, 65534) }, "user 65534"},
 		{"everybody can read the key", func(dir string) error { return os.Chmod(filepath.Join(dir, engine.KeyFile), 0o644) }, "other users"},
 		{"the key is gone", func(dir string) error { return os.Remove(filepath.Join(dir, engine.KeyFile)) }, engine.KeyFile},
-		{"it is of an older version", func(dir string) error {
-			return engine.WriteFile(dir, engine.File{Address: address})
-		}, "older version"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := runsDir(t, address)

@@ -26,9 +26,10 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
+	"path/filepath"
+
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
-	"path/filepath"
 )
 
 // TaskQueue is the task queue of Ratchet's workflows and activities.
@@ -190,9 +191,6 @@ func readFile(runsDir string) (engine.File, engine.Key, error) {
 		return f, engine.Key{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("%s does not exist in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
 	}
 	var key engine.Key
-	if err == nil && f.API == "" {
-		err = &Unreachable{Address: f.Address, Source: EngineFile, Err: errOlder}
-	}
 	if err == nil {
 		key, err = engine.ReadKey(runsDir)
 	}

@@ -37,10 +37,7 @@ func (s Source) String() string {
 	return fmt.Sprintf("Source(%d)", int(s))
 }
 
-var (
-	errNoConfiguration = errors.New("TEMPORAL_ADDRESS is not set")
-	errOlder           = errors.New("an older version of Ratchet started that engine")
-)
+var errNoConfiguration = errors.New("TEMPORAL_ADDRESS is not set")
 
 // Unreachable reports a server that is not known, did not answer, refused the client, or does not
 // have the certificate of the engine. Its text is one line that names the server and the remedy.
@@ -98,8 +95,6 @@ func (e *Unreachable) remedy() string {
 		return "check TEMPORAL_ADDRESS and the profile, set both with `eval \"$(starter env)\"`, or start that server"
 	case errors.Is(e.Err, engine.ErrNotOurs):
 		return "run `starter up` with a --runs-dir of your own, or set TEMPORAL_ADDRESS"
-	case errors.Is(e.Err, errOlder):
-		return "stop it with `starter stop`, then run `starter up` with the same runs directory"
 	case e.metStranger():
 		return "the engine that wrote it has ended: run `starter up --port 0` with the same runs directory"
 	case e.Source == EngineFile && e.Silent():
