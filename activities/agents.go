@@ -36,8 +36,6 @@ type ProbeInput struct {
 // ProbeResult says in one line for each provider that cannot work here why, and what helps.
 type ProbeResult struct {
 	Problems []string `json:"problems,omitempty"`
-	// Options says that the options were looked at. A worker that knows none of them does not say it.
-	Options bool `json:"options,omitempty"`
 	// Notify holds the channels by which the worker tells people of runs.
 	Notify []run.Channel `json:"notify,omitempty"`
 }
@@ -60,5 +58,5 @@ func (a *Activities) Probe(ctx context.Context, in ProbeInput) (ProbeResult, err
 		})
 	}
 	all.Wait()
-	return ProbeResult{Problems: slices.DeleteFunc(found, func(why string) bool { return why == "" }), Options: true, Notify: a.notify}, nil
+	return ProbeResult{Problems: slices.DeleteFunc(found, func(why string) bool { return why == "" }), Notify: a.notify}, nil
 }

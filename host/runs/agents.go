@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,12 +23,8 @@ func (c *Client) Agents(ctx context.Context) ([]agent.Manifest, error) {
 	return out.Agents, err
 }
 
-// probePatience bounds the wait for the answer about providers. A worker needs less, unless it is too busy
-// or too old to answer.
+// probePatience bounds the wait for the answer about providers. A worker needs less, unless it is too busy to answer.
 const probePatience = 45 * time.Second
-
-// ErrOldWorker reports that a worker does not know the options of a run. It would leave them out.
-var ErrOldWorker = errors.New("the worker is older than this command and does not know options of agents: restart it in this version, or leave the options out")
 
 // Probe asks a worker of the task queue whether the providers of a run that is about to start can work
 // there, and how it tells people of runs. The error is ErrNoWorker when no worker serves the queue.
@@ -41,9 +36,6 @@ func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) (activitie
 		ID: "providers-" + uuid.NewString(), StaticSummary: "Can the providers work?",
 		WorkflowExecutionTimeout: probePatience,
 	}, &out, workflows.Probe, in)
-	if err == nil && len(in.Options) > 0 && !out.Options {
-		return out, ErrOldWorker
-	}
 	return out, err
 }
 

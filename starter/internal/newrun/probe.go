@@ -88,9 +88,6 @@ func Probe(ctx context.Context, c *factory.Factory, client *runs.Client, in *run
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if errors.Is(err, runs.ErrOldWorker) {
-		return err
-	}
 	if err != nil {
 		if missing := MissingHere(err, p); missing != nil {
 			return missing
