@@ -29,10 +29,10 @@ var clients = []struct {
 	keeps func(*child.Client, map[string]string)
 	hosts func(map[string]string) []string
 }{
-	{[]string{"opencode"}, (*child.Client).AddOpencode, opencodeHosts},
-	{[]string{"gemini"}, (*child.Client).AddGemini, geminiHosts},
-	{[]string{"codex-acp"}, (*child.Client).AddCodex, codex.APIHosts},
-	{[]string{"claude-agent-acp", "claude-code-acp"}, (*child.Client).AddClaude, claude.APIHosts},
+	{[]string{"opencode"}, AddOpencode, opencodeHosts},
+	{[]string{"gemini"}, AddGemini, geminiHosts},
+	{[]string{"codex-acp"}, codex.AddHome, codex.APIHosts},
+	{[]string{"claude-agent-acp", "claude-code-acp"}, claude.AddHome, claude.APIHosts},
 }
 
 // clientNeeds returns what an agent needs in a box: what those that we know keep, and the models whose keys it has or that
@@ -54,6 +54,30 @@ func clientNeeds(argv, env []string) child.Client {
 func names(argv []string, name string) bool {
 	return slices.ContainsFunc(argv[:min(len(argv), 2)], func(arg string) bool {
 		return slices.Contains(strings.Split(strings.TrimSuffix(arg, ".js"), "/"), name)
+	})
+}
+
+// AddOpencode adds what opencode keeps, by its environment. Its cache holds programs that sessions outside of the box would
+// run, and is made again for each box.
+func AddOpencode(c *child.Client, values map[string]string) {
+	data := c.DirOf(values, "XDG_DATA_HOME", ".local/share") + "/opencode"
+	c.AddHome(child.Home{Dir: c.DirOf(values, "XDG_CONFIG_HOME", ".config") + "/opencode", Settings: []string{
+		"opencode.json*", "config.json", "agent*", "command*", "instructions", "mode*", "package*.json", "plugin*", "prompts", "skill*", "themes", "tool*",
+	}})
+	c.AddHome(child.Home{Dir: data, Logins: []string{"auth.json"}, Kept: []string{"opencode.db*"}})
+	c.AddHome(child.Home{Dir: c.DirOf(values, "XDG_STATE_HOME", ".local/state") + "/opencode"})
+	if file := values["OPENCODE_CONFIG"]; file != "" {
+		c.Read = append(c.Read, c.AbsolutePath("OPENCODE_CONFIG", file))
+	}
+	c.BoxEnv = append(c.BoxEnv, "XDG_CACHE_HOME=/tmp/cache", "OPENCODE_DB="+data+"/opencode.db")
+}
+
+// AddGemini adds what Gemini CLI keeps, whose sessions end with their process.
+func AddGemini(c *child.Client, values map[string]string) {
+	c.AddHome(child.Home{
+		Dir:      c.DirOf(values, "", ".gemini"),
+		Settings: []string{"settings.json", "trustedFolders.json", ".env", "agents", "commands", "extensions", "hooks", "policies", "skills"},
+		Logins:   []string{"oauth_creds.json", "gemini-credentials.json", "google_accounts.json", "installation_id"},
 	})
 }
 

@@ -5,14 +5,16 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 )
 
 // The same client keeps the same files, whoever speaks to it.
 func TestBridgesKeepWhatTheirClientsKeep(t *testing.T) {
 	values := map[string]string{"HOME": "/home/kim"}
 	for program, add := range map[string]func(*child.Client, map[string]string){
-		"claude-agent-acp": (*child.Client).AddClaude, "claude-code-acp": (*child.Client).AddClaude, "codex-acp": (*child.Client).AddCodex,
-		"opencode": (*child.Client).AddOpencode, "gemini": (*child.Client).AddGemini,
+		"claude-agent-acp": claude.AddHome, "claude-code-acp": claude.AddHome, "codex-acp": codex.AddHome,
+		"opencode": AddOpencode, "gemini": AddGemini,
 	} {
 		var want child.Client
 		add(&want, values)

@@ -13,7 +13,11 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
@@ -37,7 +41,7 @@ func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
 		there []string // files that the user has
 		files []string // that the client tries to write, besides
 	}{
-		"claude": {(*child.Client).AddClaude,
+		"claude": {claude.AddHome,
 			[]string{".claude/local/claude", ".claude/my-hooks/check.py", ".claude/status line.sh", ".claude/render", ".claude/scripts/status.js", ".claude/shell-snapshots/snapshot-bash-1.sh", ".claude/local/node_modules/.bin/claude"},
 			[]string{
 				".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/commands/c.md", ".claude/agents/a.md", ".claude/skills/s/SKILL.md",
@@ -46,19 +50,19 @@ func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
 				".claude/.credentials.json", ".claude/remote-settings.json", ".claude/scheduled_tasks.json", ".claude/loop.md", ".claude/daemon.json", ".claude/ide/1.lock",
 				".claude/projects/-other/memory/MEMORY.md", ".claude/projects/-other/s.jsonl", ".claude/sessions/1.json", ".claude/teams/t/inboxes/a.json", ".claude/agent-memory/a/MEMORY.md", ".claude/state/device-mcp-consent.json",
 			}},
-		"codex": {(*child.Client).AddCodex,
+		"codex": {codex.AddHome,
 			[]string{".codex/notify.py", ".codex/bin/tool", ".codex/shell_snapshots/1.sh"},
 			[]string{".codex/config.toml", ".codex/.env", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/hooks.json", ".codex/prompts/p.md", ".codex/rules/default.rules", ".codex/skills/.system/s/run.py", ".codex/plugins/p", ".codex/packages/standalone/codex",
 				".codex/auth.json", ".codex/memories/MEMORY.md", ".codex/models_cache.json", ".codex/environments.toml", ".codex/fast.config.toml", ".codex/sessions/2026/r.jsonl", ".codex/agents/a.toml", ".codex/state_5.sqlite"}},
-		"pi": {(*child.Client).AddPi,
+		"pi": {pi.AddHome,
 			[]string{".pi/agent/bin/rg", ".pi/agent/status.ts"},
 			[]string{".pi/agent/tools/t.ts", ".pi/agent/extensions/e.ts", ".pi/agent/settings.json", ".pi/agent/APPEND_SYSTEM.md", ".pi/agent/git/g", ".pi/agent/npm/n", ".pi/agent/trust.json", ".pi/agent/auth.json", ".pi/agent/models-store.json",
 				".pi/agent/meta-sessions/a.meta.json", ".pi/agent/meta-mailbox/a/1.msg", ".pi/agent/meta-senders/claude-code/1.json", ".pi/agent/meta-receivers/a.json",
 			}},
-		"opencode": {(*child.Client).AddOpencode,
+		"opencode": {acp.AddOpencode,
 			[]string{".local/share/opencode/bin/gopls", ".config/opencode/themes/t.json"},
 			[]string{".local/share/opencode/bin/rg", ".config/opencode/plugin/p.ts", ".config/opencode/tool/t.ts", ".config/opencode/opencode.json", ".config/opencode/package.json", ".config/opencode/node_modules/p/index.js", ".local/share/opencode/auth.json", ".local/share/opencode/opencode.db", ".local/share/opencode/mcp-auth.json", ".local/state/opencode/kv.json"}},
-		"gemini": {(*child.Client).AddGemini,
+		"gemini": {acp.AddGemini,
 			[]string{".gemini/tmp/bin/rg"},
 			[]string{".gemini/trustedFolders.json", ".gemini/.env", ".gemini/settings.json", ".gemini/policies/p.toml", ".gemini/extensions/e", ".gemini/skills/s", ".gemini/oauth_creds.json", ".gemini/tmp/c/chats/s.json"}},
 	} {
@@ -94,10 +98,10 @@ func TestWhatIsBesideTokensIsKept(t *testing.T) {
 		login string
 		files []string // beside it
 	}{
-		"claude":   {(*child.Client).AddClaude, ".claude/.credentials.json", []string{"settings.json", "CLAUDE.md", "hooks/h", "local/claude", "status.sh", "shell-snapshots/s.sh", "daemon.json"}},
-		"codex":    {(*child.Client).AddCodex, ".codex/auth.json", []string{"config.toml", "AGENTS.md", "rules/default.rules", "skills/s/run.py", "notify.py", "models_cache.json"}},
-		"pi":       {(*child.Client).AddPi, ".pi/agent/auth.json", []string{"settings.json", "extensions/e.ts", "bin/rg", "tools/t.ts", "intercom/i"}},
-		"opencode": {(*child.Client).AddOpencode, ".local/share/opencode/auth.json", []string{"bin/gopls", "opencode.db", "mcp-auth.json"}},
+		"claude":   {claude.AddHome, ".claude/.credentials.json", []string{"settings.json", "CLAUDE.md", "hooks/h", "local/claude", "status.sh", "shell-snapshots/s.sh", "daemon.json"}},
+		"codex":    {codex.AddHome, ".codex/auth.json", []string{"config.toml", "AGENTS.md", "rules/default.rules", "skills/s/run.py", "notify.py", "models_cache.json"}},
+		"pi":       {pi.AddHome, ".pi/agent/auth.json", []string{"settings.json", "extensions/e.ts", "bin/rg", "tools/t.ts", "intercom/i"}},
+		"opencode": {acp.AddOpencode, ".local/share/opencode/auth.json", []string{"bin/gopls", "opencode.db", "mcp-auth.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home, checkout := t.TempDir(), t.TempDir()
@@ -137,10 +141,10 @@ func TestAFileThatTheUserReplacesIsKept(t *testing.T) {
 		add  func(*child.Client, map[string]string)
 		file string
 	}{
-		"claude":   {(*child.Client).AddClaude, ".claude/settings.json"},
-		"codex":    {(*child.Client).AddCodex, ".codex/config.toml"},
-		"pi":       {(*child.Client).AddPi, ".pi/agent/settings.json"},
-		"opencode": {(*child.Client).AddOpencode, ".config/opencode/opencode.json"},
+		"claude":   {claude.AddHome, ".claude/settings.json"},
+		"codex":    {codex.AddHome, ".codex/config.toml"},
+		"pi":       {pi.AddHome, ".pi/agent/settings.json"},
+		"opencode": {acp.AddOpencode, ".config/opencode/opencode.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home, checkout := t.TempDir(), t.TempDir()
@@ -230,7 +234,7 @@ func TestTheProgramOfTheClientIsKept(t *testing.T) {
 				values := map[string]string{"HOME": home, "PATH": home + "/.claude/first:/usr/bin:/bin"}
 				c := child.Client{Argv: []string{filepath.Join(home, tt.at)}, Env: []string{"HOME=" + home, "PATH=" + values["PATH"],
 					"SCRIPT=" + plant + "plant '" + filepath.Join(home, tt.plant) + "'; plant '" + filepath.Join(home, ".claude", strings.TrimPrefix(tt.plant, "real/.claude/")) + "'; echo done"}}
-				c.AddClaude(values)
+				claude.AddHome(&c, values)
 				if out := enclosed(t, s, c, checkout); !strings.HasSuffix(out, "done") && !strings.Contains(out, "done\n") {
 					t.Errorf("the client did not run: %q", out)
 				}
@@ -253,12 +257,12 @@ func TestWhatSettingsNameIsShown(t *testing.T) {
 		settings, named string
 		shown, hidden   []string
 	}{
-		"claude": {(*child.Client).AddClaude, ".claude", "settings.json", `"~/.claude/my-hooks/check.py" "@notes/style.md" "projects/x"`,
+		"claude": {claude.AddHome, ".claude", "settings.json", `"~/.claude/my-hooks/check.py" "@notes/style.md" "projects/x"`,
 			[]string{"status.js", "team.md", "base.txt", "ca.pem", "my-hooks/check.py", "notes/style.md", "skills/s/SKILL.md", "scripts/s.sh"},
 			[]string{"debug/of-another-session.txt", "stats.json", "keys.yaml", "projects/x/s.jsonl", "plans/p.md", ".credentials"}},
-		"codex": {(*child.Client).AddCodex, ".codex", "config.toml", "'/home/kim/.codex/more/base.md'",
+		"codex": {codex.AddHome, ".codex", "config.toml", "'/home/kim/.codex/more/base.md'",
 			[]string{"base.txt", "prompts/p.txt", "instructions/base.txt", "more/base.md"}, []string{".credentials.json", "log/l.txt", "memories/m.md"}},
-		"opencode": {(*child.Client).AddOpencode, ".config/opencode", "opencode.json", "{file:./more/build.txt}",
+		"opencode": {acp.AddOpencode, ".config/opencode", "opencode.json", "{file:./more/build.txt}",
 			[]string{"base.txt", "prompts/build.txt", "instructions/i.json", "more/build.txt"}, []string{"secret.json"}},
 	} {
 		for _, linked := range []bool{false, true} {
@@ -302,7 +306,7 @@ func TestSnapshotsOfTheShellBelongToTheBox(t *testing.T) {
 	home, checkout := t.TempDir(), t.TempDir()
 	write(t, home+"/.claude/shell-snapshots/of-another.sh", "good", 0o600)
 	dir := home + "/.claude/shell-snapshots"
-	out := runClient(t, child.Sandbox{Box: openBox(t)}, (*child.Client).AddClaude, home, checkout, "mkdir -p '"+dir+"'; ls '"+dir+"'; echo own > '"+dir+"/own.sh' && cat '"+dir+"/own.sh'")
+	out := runClient(t, child.Sandbox{Box: openBox(t)}, claude.AddHome, home, checkout, "mkdir -p '"+dir+"'; ls '"+dir+"'; echo own > '"+dir+"/own.sh' && cat '"+dir+"/own.sh'")
 	if out != "own" {
 		t.Errorf("the client has %q", out)
 	}
@@ -320,13 +324,13 @@ func TestSocketsOfTheUserAreNotInTheBox(t *testing.T) {
 		first string // what the client does before it connects
 		to    string // at which it connects; empty: at
 	}{
-		"codex":                          {(*child.Client).AddCodex, ".codex/app-server-control/s", "", ""},
-		"codex, in its top":              {(*child.Client).AddCodex, ".codex/s", "", ""},
-		"codex, in a setting":            {(*child.Client).AddCodex, ".codex/skills/k/s", "", ""},
-		"codex, by a link, in its top":   {(*child.Client).AddCodex, "dot/codex/s", "", ".codex/s"},
-		"codex, by a link, in a setting": {(*child.Client).AddCodex, "dot/codex/skills/k/s", "", ".codex/skills/k/s"},
-		"pi":                             {(*child.Client).AddPi, ".pi/agent/intercom/s", "", ""},
-		"pi, in a setting":               {(*child.Client).AddPi, ".pi/agent/extensions/e/s", "", ""},
+		"codex":                          {codex.AddHome, ".codex/app-server-control/s", "", ""},
+		"codex, in its top":              {codex.AddHome, ".codex/s", "", ""},
+		"codex, in a setting":            {codex.AddHome, ".codex/skills/k/s", "", ""},
+		"codex, by a link, in its top":   {codex.AddHome, "dot/codex/s", "", ".codex/s"},
+		"codex, by a link, in a setting": {codex.AddHome, "dot/codex/skills/k/s", "", ".codex/skills/k/s"},
+		"pi":                             {pi.AddHome, ".pi/agent/intercom/s", "", ""},
+		"pi, in a setting":               {pi.AddHome, ".pi/agent/extensions/e/s", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range []child.Sandbox{boxed, {}} {

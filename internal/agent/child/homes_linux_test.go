@@ -9,6 +9,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
@@ -22,7 +24,7 @@ func TestASessionHasItsHomeAgain(t *testing.T) {
 	run := func(script string) string {
 		t.Helper()
 		c := child.Client{Argv: []string{"/bin/sh", "-c", "cd '" + home + "/.claude' && " + script}, Env: []string{"HOME=" + home, "PATH=/usr/bin:/bin"}}
-		c.AddClaude(child.ParseEnviron(c.Env))
+		claude.AddHome(&c, child.ParseEnviron(c.Env))
 		in, err := s.Enclose(c, o)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +61,7 @@ func TestBoxesOfOneLogin(t *testing.T) {
 	path := filepath.Join(home, ".pi/agent/auth.json")
 	write(t, path, loginText("first", "mine"), 0o600)
 	start := func(script string) *child.Child {
-		return startClient(t, s, (*child.Client).AddPi, home, t.TempDir(), "cd '"+home+"/.pi/agent'; until_() { until grep -q $1 auth.json; do sleep 0.05; done; }; echo ready; "+script)
+		return startClient(t, s, pi.AddHome, home, t.TempDir(), "cd '"+home+"/.pi/agent'; until_() { until grep -q $1 auth.json; do sleep 0.05; done; }; echo ready; "+script)
 	}
 	renew := "echo '" + loginText("second", "mine") + "' > n && mv n auth.json; "
 	one, other := start("read go; "+renew+"until_ third"), start("until_ second; echo '"+loginText("third", "mine")+"' > auth.json")

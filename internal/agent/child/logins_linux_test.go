@@ -7,7 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
@@ -26,10 +30,10 @@ func TestRenewedTokensAloneAreTakenBack(t *testing.T) {
 		file string
 		save string
 	}{
-		"pi":       {(*child.Client).AddPi, ".pi/agent/auth.json", writes},
-		"opencode": {(*child.Client).AddOpencode, ".local/share/opencode/auth.json", writes},
-		"claude":   {(*child.Client).AddClaude, ".claude/.credentials.json", renames},
-		"codex":    {(*child.Client).AddCodex, ".codex/auth.json", renames},
+		"pi":       {pi.AddHome, ".pi/agent/auth.json", writes},
+		"opencode": {acp.AddOpencode, ".local/share/opencode/auth.json", writes},
+		"claude":   {claude.AddHome, ".claude/.credentials.json", renames},
+		"codex":    {codex.AddHome, ".codex/auth.json", renames},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())

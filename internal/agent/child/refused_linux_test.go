@@ -7,7 +7,11 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 )
 
 // A variable that names the directory of a client must name it wherever the worker runs. Nothing is made before that.
@@ -18,14 +22,14 @@ func TestADirectoryThatIsNotAbsoluteIsRefused(t *testing.T) {
 		variable, value string
 		dir             string // below the home; empty: it is refused
 	}{
-		"of Claude Code":           {(*child.Client).AddClaude, "CLAUDE_CONFIG_DIR", "conf", ""},
-		"of Codex, by a tilde":     {(*child.Client).AddCodex, "CODEX_HOME", "~/conf", ""},
-		"of opencode":              {(*child.Client).AddOpencode, "XDG_DATA_HOME", "./conf", ""},
-		"the settings of opencode": {(*child.Client).AddOpencode, "OPENCODE_CONFIG", "opencode.json", ""},
-		"of pi":                    {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "conf", ""},
-		"of pi, by a user's name":  {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "~user/conf", ""},
-		"the home":                 {(*child.Client).AddGemini, "HOME", "home", ""},
-		"of pi, by a tilde":        {(*child.Client).AddPi, "PI_CODING_AGENT_DIR", "~/conf", "conf"},
+		"of Claude Code":           {claude.AddHome, "CLAUDE_CONFIG_DIR", "conf", ""},
+		"of Codex, by a tilde":     {codex.AddHome, "CODEX_HOME", "~/conf", ""},
+		"of opencode":              {acp.AddOpencode, "XDG_DATA_HOME", "./conf", ""},
+		"the settings of opencode": {acp.AddOpencode, "OPENCODE_CONFIG", "opencode.json", ""},
+		"of pi":                    {pi.AddHome, "PI_CODING_AGENT_DIR", "conf", ""},
+		"of pi, by a user's name":  {pi.AddHome, "PI_CODING_AGENT_DIR", "~user/conf", ""},
+		"the home":                 {acp.AddGemini, "HOME", "home", ""},
+		"of pi, by a tilde":        {pi.AddHome, "PI_CODING_AGENT_DIR", "~/conf", "conf"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -15,10 +15,19 @@ var loginHosts = []string{"chatgpt.com:443", "auth.openai.com:443"}
 func clientNeeds(argv, env []string) child.Client {
 	values := child.ParseEnviron(env)
 	c := child.Client{Argv: argv, Env: env}
-	c.AddCodex(values)
+	AddHome(&c, values)
 	c.Hosts = append(c.Hosts, loginHosts...)
 	c.Hosts = append(c.Hosts, APIHosts(values)...)
 	return c
+}
+
+// AddHome adds what Codex keeps, by its environment.
+func AddHome(c *child.Client, values map[string]string) {
+	c.AddHome(child.Home{
+		Dir:      c.DirOf(values, "CODEX_HOME", ".codex"),
+		Settings: []string{".env", "hooks.json", "agents", "instructions", "packages", "plugins", "prompts", "rules", "skills"},
+		Logins:   []string{"auth.json"}, Kept: []string{"sessions", "archived_sessions", "*.sqlite*"},
+	})
 }
 
 // APIHosts returns the hosts of the API that Codex asks: of the provider that its configuration chooses, else OpenAI's.

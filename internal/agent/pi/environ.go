@@ -75,7 +75,7 @@ func (a *adapter) piEnviron(o agent.Options) []string {
 func sessionsDir(dir string, ours, theirs map[string]string) string {
 	value := func(name string) string { return cmp.Or(theirs[name], ours[name]) }
 	home := cmp.Or(value(homeVariable), "~/.pi/agent")
-	sessions := child.ExpandHome(cmp.Or(ours[sessionsVariable], filepath.Join(home, "sessions")), value("HOME"))
+	sessions := expandHome(cmp.Or(ours[sessionsVariable], filepath.Join(home, "sessions")), value("HOME"))
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
