@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os/user"
-	"path/filepath"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -22,7 +21,6 @@ import (
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/host/telemetry"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/version"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -145,13 +143,7 @@ func (h *Host) startReview(w *Worker) (err error) {
 		return nil
 	}
 	client := runs.New(w.Client, w.TaskQueue)
-	client.Record = func(id run.ID) ([]run.Event, error) {
-		dir, err := rundir.At(filepath.Join(h.config.RunsDir, "workflows", string(id)))
-		if err != nil {
-			return nil, err
-		}
-		return dir.Events()
-	}
+	client.RunsDir = h.config.RunsDir
 	config := *c
 	config.WebUI, config.Sessions = w.webUI, sessions.Client{Temporal: w.Client, Queue: w.TaskQueue}
 	if w.Review, err = review.Start(config, client, review.NewDisk(h.config.RunsDir)); err != nil {

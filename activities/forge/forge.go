@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -203,7 +202,7 @@ func (a *Activities) read(id run.ID) (r recorded, err error) {
 	if err := id.Validate(); err != nil {
 		return r, refusedf("%v", err)
 	}
-	dir, err := rundir.At(filepath.Join(a.config.RunsDir, "workflows", string(id)))
+	dir, err := rundir.OfRun(a.config.RunsDir, id)
 	if err != nil {
 		return r, refusedf("the record of run %s is not on this worker's disk: %v", id, err)
 	}

@@ -169,13 +169,13 @@ func (p *page) reasonOf(ctx context.Context, id run.ID, approval string, form ur
 	if err != nil || len(remarks) == 0 {
 		return strings.TrimSpace(form.Get(textField)), err
 	}
-	pending, err := p.runs.Pending(ctx, id)
+	v, err := p.viewRun(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	var files []hunks.File
-	if pending.Approval != nil {
-		a, _ := chooseAttempt(*pending.Approval, approval)
+	if v.Pending.Approval != nil {
+		a, _ := chooseAttempt(*v.Pending.Approval, approval)
 		if patch, err := p.record.Load(id, a.Patch); err == nil {
 			files, _ = hunks.Read(patch) // a patch that cannot be read has no lines to quote
 		}

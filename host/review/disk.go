@@ -95,13 +95,17 @@ const mergedPatience = 2 * time.Second
 func (d *Disk) MarkMerged(ctx context.Context, list []runs.Listed) {
 	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
 	defer cancel()
+	landed := map[string]merge.Landed{}
 	for i, l := range list {
 		if l.Status != run.Completed || l.Repository == "" {
 			continue
 		}
-		if found, err := d.landedAt(ctx, l.Repository); err == nil {
-			list[i].Merged = found.Runs[l.ID] && d.has(l.ID)
+		found, looked := landed[l.Repository]
+		if !looked {
+			found, _ = d.landedAt(ctx, l.Repository)
+			landed[l.Repository] = found
 		}
+		list[i].Merged = found.Runs[l.ID] && d.has(l.ID)
 	}
 }
 

@@ -144,28 +144,14 @@ func (e *engine) Find(_ context.Context, name string) (run.ID, error) {
 	return runID, nil
 }
 
-func (e *engine) Describe(context.Context, run.ID) (runs.Execution, error) {
+func (e *engine) View(context.Context, run.ID) (runs.View, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return runs.Execution{Listed: e.listed(), Open: true, Activities: e.activity}, nil
-}
-
-func (e *engine) State(context.Context, run.ID) (run.State, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.s.State, nil
-}
-
-func (e *engine) Pending(context.Context, run.ID) (run.Pending, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.s.Pending(), nil
-}
-
-func (e *engine) Facts(context.Context, run.ID) (rundir.Facts, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return rundir.FactsOf(e.s), nil
+	pending := e.s.Pending()
+	return runs.View{
+		Execution: runs.Execution{Listed: e.listed(), Open: true, Activities: e.activity},
+		State:     e.s.State, Facts: rundir.FactsOf(e.s), Pending: &pending, From: runs.FromWorkflow,
+	}, nil
 }
 
 func (e *engine) Events(context.Context, run.ID, string) ([]run.Event, error) {

@@ -233,17 +233,14 @@ func (p *page) loadShown(w http.ResponseWriter, r request, id run.ID) (patch []b
 }
 
 func (p *page) findShown(r request, id run.ID) ([]byte, error) {
-	pending, err := p.runs.Pending(r.Context(), id)
+	v, err := p.viewRun(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
+	pending := v.Pending
 	want := askedOf(r).attempt
 	if pending.Approval == nil && pending.Status.Terminal() && want == "" {
-		facts, err := p.runs.Facts(r.Context(), id)
-		if err != nil {
-			return nil, err
-		}
-		if patch, err := p.record.Diff(r.Context(), facts); err == nil {
+		if patch, err := p.record.Diff(r.Context(), v.Facts); err == nil {
 			return patch, nil
 		}
 		return nil, missingError("The diff is not on this host.")

@@ -168,11 +168,9 @@ func (p *page) askAll(ctx context.Context, waiting []runs.Listed) []row {
 	rows := p.queueRows(waiting)
 	eachOf(len(rows[:min(len(rows), maxAsked)]), func(i int) {
 		r := &rows[i]
-		if pending, err := p.runs.Pending(ctx, r.of.ID); err == nil {
-			r.addPending(pending)
-		}
-		if state, err := p.runs.State(ctx, r.of.ID); err == nil {
-			r.since, r.Age = state.UpdatedAt, age(p.now().Sub(state.UpdatedAt))
+		if v, err := p.viewRun(ctx, r.of.ID); err == nil {
+			r.addPending(*v.Pending)
+			r.since, r.Age = v.State.UpdatedAt, age(p.now().Sub(v.State.UpdatedAt))
 		}
 	})
 	return rows

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -71,35 +70,27 @@ type checkView struct {
 
 type eventView struct{ ID, At, Mark, Text string }
 
-// seen is what the engine and the record say of a run at one moment.
+// seen is a run at one moment, with its events.
 type seen struct {
-	execution runs.Execution
-	state     run.State
-	pending   run.Pending
-	facts     rundir.Facts
-	events    []run.Event
+	runs.View
+	events []run.Event
 }
 
-// lookAt asks all at once: each question takes a turn of the worker.
+// lookAt looks at a run.
 func (p *page) lookAt(ctx context.Context, id run.ID) (s seen, err error) {
-	var wg sync.WaitGroup
-	errs := make([]error, 5)
-	for i, ask := range []func() error{
-		func() (err error) { s.execution, err = p.runs.Describe(ctx, id); return err },
-		func() (err error) { s.state, err = p.runs.State(ctx, id); return err },
-		func() (err error) { s.facts, err = p.runs.Facts(ctx, id); return err },
-		func() (err error) { s.pending, err = p.runs.Pending(ctx, id); return err },
-		func() (err error) { s.events, err = p.runs.Events(ctx, id, ""); return err },
-	} {
-		wg.Go(func() { errs[i] = ask() })
+	if s.View, err = p.viewRun(ctx, id); err == nil {
+		s.events, err = p.runs.Events(ctx, id, "")
 	}
-	wg.Wait()
-	for _, err := range errs { // the first says most
-		if err != nil {
-			return s, err
-		}
+	return s, err
+}
+
+// viewRun returns the view of a run by its workflow, or by what is left of it. Pending is not nil.
+func (p *page) viewRun(ctx context.Context, id run.ID) (runs.View, error) {
+	v, err := p.runs.View(ctx, id)
+	if v.Pending == nil {
+		v.Pending = &run.Pending{Status: v.State.Status}
 	}
-	return s, nil
+	return v, err
 }
 
 // problem is why a form that was sent has done nothing, and the words that it held: of the note, or of any other form.
@@ -137,24 +128,23 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 }
 
 func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
-	f := s.facts
-	listed := s.execution.Listed
-	listed.Status = s.state.Status
-	if s.state.CurrentPhase != nil {
-		listed.Phase = *s.state.CurrentPhase
+	f, listed := s.Facts, s.Listed
+	listed.Status = s.State.Status
+	if s.State.CurrentPhase != nil {
+		listed.Phase = *s.State.CurrentPhase
 	}
 	v := runView{
 		ID: f.RunID, Name: nameOf(listed), Path: RunPath(f.RunID), Repository: display.Line(filepath.Base(f.Repository.Path)),
-		Goal: safeText(f.Goal), Status: statusWords(listed), Waiting: s.state.Status.Waiting(), Over: s.state.Status.Terminal(),
-		Since: age(p.now().Sub(s.state.UpdatedAt)), Once: newOnce(), Mark: markOf(listed), Cost: costWords(f.Usage),
+		Goal: safeText(f.Goal), Status: statusWords(listed), Waiting: s.State.Status.Waiting(), Over: s.State.Status.Terminal(),
+		Since: age(p.now().Sub(s.State.UpdatedAt)), Once: newOnce(), Mark: markOf(listed), Cost: costWords(f.Usage),
 	}
-	if s.pending.Deadline != nil {
-		v.Deadline = s.pending.Deadline.Local().Format(time.DateTime)
+	if s.Pending.Deadline != nil {
+		v.Deadline = s.Pending.Deadline.Local().Format(time.DateTime)
 	}
-	if l := s.pending.Limited; l != nil {
+	if l := s.Pending.Limited; l != nil {
 		v.Limited = fmt.Sprintf("%s accepts no more requests until %s; the run then continues by itself.", display.Line(l.Provider), l.Until.Local().Format(time.DateTime))
 	}
-	for _, r := range s.pending.RefusedSignals {
+	for _, r := range s.Pending.RefusedSignals {
 		v.Refused = append(v.Refused, display.Line(fmt.Sprintf("Refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason)))
 	}
 	v.Moved = display.Line(f.Moved)
@@ -167,13 +157,13 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 			v.Status, v.Mark = "merged", "good"
 		}
 	}
-	v.addActivities(s.execution, p.now())
-	v.addFacts(f, s.state)
+	v.addActivities(s.Execution, p.now())
+	v.addFacts(f, s.State)
 	p.addRecord(&v, s)
-	if a := s.pending.Approval; a != nil {
+	if a := s.Pending.Approval; a != nil {
 		v.Gate = p.gateOf(f.RunID, *a, s.events, want)
 	}
-	if q := s.pending.Question; q != nil {
+	if q := s.Pending.Question; q != nil {
 		v.Question = questionOf(*q)
 	}
 	return v

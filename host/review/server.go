@@ -29,10 +29,7 @@ import (
 type Runs interface {
 	runs.Lister
 	Find(ctx context.Context, name string) (run.ID, error)
-	Describe(context.Context, run.ID) (runs.Execution, error)
-	State(context.Context, run.ID) (run.State, error)
-	Pending(context.Context, run.ID) (run.Pending, error)
-	Facts(context.Context, run.ID) (rundir.Facts, error)
+	View(context.Context, run.ID) (runs.View, error)
 	Events(ctx context.Context, id run.ID, after string) ([]run.Event, error)
 	// Changes returns a channel that holds a value when the run has gone on since the last one was taken.
 	Changes(context.Context, run.ID) <-chan struct{}

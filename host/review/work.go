@@ -58,12 +58,12 @@ func mergeRun(p *page, ctx context.Context, id run.ID, by string, form url.Value
 	if p.commands == nil {
 		return outcome{}, errNoCommands
 	}
-	facts, err := p.runs.Facts(ctx, id)
+	v, err := p.viewRun(ctx, id)
 	if err != nil {
 		return outcome{}, err
 	}
 	into := form.Get(intoField)
-	s, err := p.record.Standing(ctx, facts)
+	s, err := p.record.Standing(ctx, v.Facts)
 	switch {
 	case err != nil || into == "" || into != s.Into:
 		return outcome{}, faultError(fmt.Sprintf("branch %s is no longer checked out: load the page again", display.OneLine(into, 100)))
@@ -146,11 +146,11 @@ func (p *page) startOnce(ctx context.Context, form url.Values, start func(contex
 func retryRun(p *page, ctx context.Context, id run.ID, _ string, form url.Values) (outcome, error) {
 	onto := form.Get(intoField)
 	if onto != "" {
-		facts, err := p.runs.Facts(ctx, id)
+		v, err := p.viewRun(ctx, id)
 		if err != nil {
 			return outcome{}, err
 		}
-		if s, err := p.record.Standing(ctx, facts); err != nil || onto != s.Into {
+		if s, err := p.record.Standing(ctx, v.Facts); err != nil || onto != s.Into {
 			return outcome{}, faultError(fmt.Sprintf("branch %s is no longer checked out: load the page again", display.OneLine(onto, 100)))
 		}
 	}
@@ -172,7 +172,7 @@ type resultView struct {
 
 // resultOf returns what came of a run that is over.
 func (p *page) resultOf(ctx context.Context, s seen) *resultView {
-	f, completed := s.facts, s.state.Status == run.Completed
+	f, completed := s.Facts, s.State.Status == run.Completed
 	v := &resultView{Nothing: completed && f.Commits == 0, Retry: !completed, Commands: p.commands != nil, Once: newOnce()}
 	if !completed || f.Commits == 0 {
 		return v
@@ -213,15 +213,15 @@ func mergeFailure(err error, into string) (text string, conflict bool) {
 
 // diffOf returns what the commits of a run that is over change; nil: nothing.
 func (p *page) diffOf(ctx context.Context, s seen) *gateView {
-	if s.facts.Commits == 0 {
+	if s.Facts.Commits == 0 {
 		return nil
 	}
-	v := &gateView{Stat: statWords(s.facts.Stat)}
-	patch, err := p.record.Diff(ctx, s.facts)
+	v := &gateView{Stat: statWords(s.Facts.Stat)}
+	patch, err := p.record.Diff(ctx, s.Facts)
 	if err != nil {
 		v.Missing = "The diff is not on this host, or the commits are gone."
 		return v
 	}
-	v.readFiles(s.facts.RunID, patch)
+	v.readFiles(s.Facts.RunID, patch)
 	return v
 }

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -57,12 +58,13 @@ func (c *Client) earlierEvents(ctx context.Context, id run.ID, after string) ([]
 // directory. Without a directory on this host it returns the events unchanged, and the story
 // begins late.
 func (c *Client) withRecorded(id run.ID, after string, events []run.Event) ([]run.Event, error) {
-	if c.Record == nil {
-		return events, nil
-	}
-	all, err := c.Record(id)
+	dir, err := rundir.OfRun(c.RunsDir, id)
 	if err != nil {
 		return events, nil //nolint:nilerr // the record is on another host
+	}
+	all, err := dir.Events()
+	if err != nil {
+		return events, nil //nolint:nilerr // it cannot be read
 	}
 	from := run.Event{ID: after}.Seq()
 	between := slices.DeleteFunc(all, func(e run.Event) bool {

@@ -2,7 +2,10 @@ package runs_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -90,6 +93,25 @@ type once struct {
 func (o *once) HasNext() bool                        { return true }
 func (o *once) Next() (*history.HistoryEvent, error) { return o.event, o.err }
 
+// recordOf returns a runs directory whose run r has the events.
+func recordOf(t *testing.T, events []run.Event) string {
+	t.Helper()
+	runsDir := t.TempDir()
+	dir := filepath.Join(runsDir, "workflows", "r")
+	var log []byte
+	for _, e := range events {
+		b, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log = append(append(log, b...), '\n')
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "events.ndjson"), log, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return runsDir
+}
+
 func TestEventsOfALongRun(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -112,11 +134,8 @@ func TestEventsOfALongRun(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := runs.New(&chain{events: tt.events, gone: tt.gone}, "queue")
-			c.Record = func(run.ID) ([]run.Event, error) {
-				if tt.recorded == 0 {
-					return nil, errors.New("not on this host")
-				}
-				return made(1, tt.recorded), nil
+			if tt.recorded > 0 {
+				c.RunsDir = recordOf(t, made(1, tt.recorded))
 			}
 			after := ""
 			if tt.after > 0 {

@@ -22,10 +22,7 @@ import (
 
 // Client reaches the runs of one Temporal namespace.
 type Client struct {
-	// Record reads the events in a run's directory. It serves the events that the engine no
-	// longer knows. It is nil when this host has no such directories.
-	Record func(run.ID) ([]run.Event, error)
-	// RunsDir holds the names of this host's runs; empty: this host has no runs directory.
+	// RunsDir holds the names and the records of this host's runs; empty: this host has no runs directory.
 	RunsDir string
 	// Here returns the label of the repository that the caller is in; empty: none. A number alone is
 	// one of its runs. A nil Here returns none.

@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sync"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -18,7 +17,7 @@ type View struct {
 	Execution
 	State run.State
 	Facts rundir.Facts
-	// Pending is what the run waits for, and the messages that it refused; nil: it is over, or does not say.
+	// Pending is what the run waits for, and the messages that it refused; nil: its workflow does not answer.
 	Pending *run.Pending
 	// From says who tells State and Facts.
 	From Source
@@ -46,7 +45,12 @@ const (
 func (v View) Over() bool { return v.State.Status.Terminal() }
 
 // Needs says what the run needs from a person.
-func (v View) Needs() Needs { return NewNeeds(v.State.RunID, v.Facts.Name, v.State.Status, v.Pending) }
+func (v View) Needs() Needs {
+	if v.Over() {
+		v.Pending = nil
+	}
+	return NewNeeds(v.State.RunID, v.Facts.Name, v.State.Status, v.Pending)
+}
 
 // View reads a run. The error is a *NotFoundError if the engine and this host do not know it. The error of an open run
 // that does not answer, such as ErrNoWorker, comes with what the engine says.
@@ -59,6 +63,30 @@ func (c *Client) View(ctx context.Context, id run.ID) (View, error) {
 		return View{}, err
 	}
 	return c.complete(ctx, e)
+}
+
+// Adrift returns the runs that by their records on this host are not over, and that have no open workflow, as after the
+// loss of a database. It asks no worker.
+func (c *Client) Adrift(ctx context.Context) (ids []run.ID, err error) {
+	recorded, err := rundir.IDs(c.RunsDir)
+	for _, id := range recorded {
+		dir, err := rundir.OfRun(c.RunsDir, id)
+		if err != nil {
+			continue
+		}
+		if state, err := dir.State(); err == nil && state.Status.Terminal() {
+			continue
+		}
+		if err := c.MayResume(ctx, id); errors.As(err, new(*ExistsError)) {
+			continue
+		} else if err != nil {
+			return ids, err
+		}
+		if s, err := dir.Rebuild(); err == nil && !s.State.Status.Terminal() {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
 }
 
 // complete returns the view of a run that the engine has described.
@@ -85,10 +113,7 @@ type sources struct {
 // openSources reads how far the record on this host is.
 func (c *Client) openSources(id run.ID) sources {
 	s := sources{snapshot: func() *run.Snapshot { return nil }}
-	if c.RunsDir == "" {
-		return s
-	}
-	dir, err := rundir.At(filepath.Join(c.RunsDir, "workflows", string(id)))
+	dir, err := rundir.OfRun(c.RunsDir, id)
 	if err != nil {
 		return s
 	}
@@ -145,11 +170,8 @@ func mergeView(e Execution, s sources) (View, error) {
 	if s.silent != nil {
 		return v.withoutWorkflow(s)
 	}
-	v.State, v.Facts, v.From = s.state, s.facts, FromWorkflow
+	v.State, v.Facts, v.Pending, v.From = s.state, s.facts, &s.pending, FromWorkflow
 	v.Adrift = !e.Open && !v.Over()
-	if e.Open && !v.Over() {
-		v.Pending = &s.pending
-	}
 	if v.Ahead = max(0, s.recorded-lastSeq(v.State)); v.Ahead > 0 {
 		v.takeRecord(s.snapshot())
 	}

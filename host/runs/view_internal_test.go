@@ -57,15 +57,15 @@ func TestViewsMergeWhatIsKnown(t *testing.T) {
 	}{
 		"a run at work":                                         {engine(true, run.Running), recorded(says(run.Running, 4), run.Running, 3), seen{run.Running, "workflow", FromWorkflow, true, false, 0}, nil},
 		"visibility is late":                                    {engine(true, run.Running), says(run.AwaitingInput, 4), seen{run.AwaitingInput, "workflow", FromWorkflow, true, false, 0}, nil},
-		"a run that is over":                                    {engine(false, run.Completed), says(run.Completed, 9), seen{run.Completed, "workflow", FromWorkflow, false, false, 0}, nil},
+		"a run that is over":                                    {engine(false, run.Completed), says(run.Completed, 9), seen{run.Completed, "workflow", FromWorkflow, true, false, 0}, nil},
 		"no worker, and the run is open":                        {engine(true, run.Running), silent, seen{run.Running, "", FromEngine, false, false, 0}, ErrNoWorker},
 		"no worker, and the record has the end":                 {engine(false, run.Failed), recorded(silent, run.Failed, 9), seen{run.Failed, "record", FromRecord, false, false, 0}, nil},
 		"no worker, and the record is of before the end":        {engine(false, run.Failed), recorded(ended, run.Running, 8), seen{run.Failed, "result", FromResult, false, false, 0}, nil},
 		"no worker, no record, and the workflow was terminated": {engine(false, run.Failed), silent, seen{run.Failed, "", FromEngine, false, false, 0}, nil},
-		"the workflow was ended from outside":                   {engine(false, run.Failed), says(run.Running, 4), seen{run.Running, "workflow", FromWorkflow, false, true, 0}, nil},
+		"the workflow was ended from outside":                   {engine(false, run.Failed), says(run.Running, 4), seen{run.Running, "workflow", FromWorkflow, true, true, 0}, nil},
 		"the database was put back, the run continues":          {engine(true, run.Running), recorded(says(run.Running, 4), run.Completed, 9), seen{run.Running, "record", FromWorkflow, true, false, 5}, nil},
-		"the database was put back, both are over":              {engine(false, run.Failed), recorded(says(run.Failed, 4), run.Completed, 9), seen{run.Completed, "record", FromWorkflow, false, false, 5}, nil},
-		"the database was put back, the record goes on":         {engine(false, run.Failed), recorded(says(run.Failed, 4), run.Running, 9), seen{run.Failed, "record", FromWorkflow, false, true, 5}, nil},
+		"the database was put back, both are over":              {engine(false, run.Failed), recorded(says(run.Failed, 4), run.Completed, 9), seen{run.Completed, "record", FromWorkflow, true, false, 5}, nil},
+		"the database was put back, the record goes on":         {engine(false, run.Failed), recorded(says(run.Failed, 4), run.Running, 9), seen{run.Failed, "record", FromWorkflow, true, true, 5}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := mergeView(tt.engine, tt.more)

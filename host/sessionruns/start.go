@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -73,7 +72,7 @@ func (s *served) findStarted(ctx context.Context, w wish, goal string) (wish, bo
 	}
 	e, err := s.client.Describe(ctx, w.ID)
 	if _, none := errors.AsType[*runs.NotFoundError](err); none {
-		_, err := rundir.At(filepath.Join(s.RunsDir, "workflows", string(w.ID))) // the engine forgets a run that is long over
+		_, err := rundir.OfRun(s.RunsDir, w.ID) // the engine forgets a run that is long over
 		w.Started = err == nil
 	} else if err != nil {
 		return w, false, err

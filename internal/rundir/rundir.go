@@ -128,6 +128,28 @@ func (s *Store) Run(id run.ID) *Dir {
 
 func (s *Store) dirAt(path string) *Dir { return &Dir{path: path, seals: s.seals} }
 
+// OfRun returns the record of a run in a runs directory, which has one. An empty runs directory has none.
+func OfRun(runsDir string, id run.ID) (*Dir, error) {
+	if runsDir == "" {
+		return nil, fs.ErrNotExist
+	}
+	return At(filepath.Join(runsDir, "workflows", string(id)))
+}
+
+// IDs returns the runs that have a record in a runs directory.
+func IDs(runsDir string) (ids []run.ID, err error) {
+	entries, err := os.ReadDir(filepath.Join(runsDir, "workflows"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range entries {
+		if id := run.ID(entry.Name()); id.Validate() == nil && entry.IsDir() {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
 // At returns the record in an existing directory.
 func At(dir string) (*Dir, error) {
 	abs, err := filepath.Abs(dir)

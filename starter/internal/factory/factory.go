@@ -28,8 +28,6 @@ type Factory struct {
 	RunsDir string
 	Server  string // address of a server that the Temporal configuration names; empty: the engine of the runs directory
 	Queue   string // the task queue of the host whose disk holds the runs
-	Verbose bool   // show the outputs of tools
-	ByAgent bool   // an agent, not a person, starts the run of this command
 	Began   bool   // the command line was understood
 	Failed  error  // of the command
 
@@ -90,14 +88,13 @@ func (c *Factory) ResolveEngine() (temporalclient.Target, error) {
 
 func (c *Factory) ClientOf(t client.Client) *runs.Client {
 	r := runs.New(t, c.Queue)
-	r.Record, r.MayDecide, r.Here, r.By = c.RecordedEvents, c.MayDecide, HereLabel, c.UserName()
-	r.RunsDir = c.RunsDir
+	r.RunsDir, r.MayDecide, r.Here, r.By = c.RunsDir, c.MayDecide, HereLabel, c.UserName()
 	return r
 }
 
 // OpenRecord returns the directory of a run on this host.
 func (c *Factory) OpenRecord(id run.ID) (*rundir.Dir, error) {
-	return rundir.At(filepath.Join(c.RunsDir, "workflows", string(id)))
+	return rundir.OfRun(c.RunsDir, id)
 }
 
 func (c *Factory) RecordedEvents(id run.ID) ([]run.Event, error) {

@@ -65,16 +65,12 @@ func Of(ctx context.Context, c *factory.Factory, r runref.Found, status run.Stat
 		res, err := r.Result(ctx, r.ID)
 		return Outcome{RunResult: res}, err
 	}
-	facts, err := r.Facts(ctx, r.ID)
-	if err != nil {
-		return Outcome{}, err
-	}
-	p, err := r.Pending(ctx, r.ID)
+	v, err := r.View(ctx, r.ID)
 	return Outcome{
 		RunResult: workflows.RunResult{
-			RunID: r.ID, Name: r.Name, Status: status, Branch: facts.Branch, Base: facts.Repository.Base,
-			Head: facts.Head, Commits: facts.Commits, Stat: facts.Stat, Usage: facts.Usage,
+			RunID: r.ID, Name: r.Name, Status: status, Branch: v.Facts.Branch, Base: v.Facts.Repository.Base,
+			Head: v.Facts.Head, Commits: v.Facts.Commits, Stat: v.Facts.Stat, Usage: v.Facts.Usage,
 		},
-		Pending: &p,
+		Pending: v.Pending,
 	}, err
 }

@@ -3,10 +3,7 @@ package runrecords
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -34,32 +31,9 @@ func (r Record) End() *run.Event {
 	return nil
 }
 
-// IDs returns the runs that have a record on this host.
-func IDs(c *factory.Factory) (ids []run.ID, err error) {
-	entries, err := os.ReadDir(filepath.Join(c.RunsDir, "workflows"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, entry := range entries {
-		if id := run.ID(entry.Name()); id.Validate() == nil {
-			ids = append(ids, id)
-		}
-	}
-	return ids, err
-}
-
-// Facts reads the facts that the record of a run has beside its events.
-func Facts(c *factory.Factory, id run.ID) (rundir.Facts, error) {
-	dir, err := c.OpenRecord(id)
-	if err != nil {
-		return rundir.Facts{}, err
-	}
-	return dir.Facts()
-}
-
 // Read returns the records of this host. It names those that cannot be read, and leaves them out.
 func Read(c *factory.Factory) (list []Record, err error) {
-	ids, err := IDs(c)
+	ids, err := rundir.IDs(c.RunsDir)
 	for _, id := range ids {
 		events, err := c.RecordedEvents(id)
 		if err == nil && len(events) == 0 {
@@ -76,17 +50,12 @@ func Read(c *factory.Factory) (list []Record, err error) {
 	return list, err
 }
 
-// FindLanded looks into the repositories of the records.
+// FindLanded looks into the repositories of the records. One that is gone or cannot be read is left out.
 func FindLanded(ctx context.Context, c *factory.Factory, records []Record) map[string]merge.Landed {
 	branches := map[string][]string{}
 	for _, r := range records {
 		branches[r.Input.Repository.Path] = append(branches[r.Input.Repository.Path], r.Branch)
 	}
-	return LandedBeside(ctx, branches)
-}
-
-// LandedBeside looks into the repositories of the branches of runs. One that is gone or cannot be read is left out.
-func LandedBeside(ctx context.Context, branches map[string][]string) map[string]merge.Landed {
 	landed := map[string]merge.Landed{}
 	for path, own := range branches {
 		if l, err := merge.FindLanded(ctx, path, own); err == nil {

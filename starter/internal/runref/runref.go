@@ -73,21 +73,20 @@ func explainEnd(ctx context.Context, c *factory.Factory, r Found, err error) err
 
 // EndedOutside returns an error if the workflow of a run was ended from outside while the run is not over.
 func EndedOutside(ctx context.Context, c *factory.Factory, r Found) error {
-	e, err := r.Describe(ctx, r.ID)
-	if err != nil || e.Open {
-		return nil
+	v, err := r.View(ctx, r.ID)
+	if err != nil {
+		return nil //nolint:nilerr // it is not known
 	}
-	st, err := r.State(ctx, r.ID)
-	if err != nil || st.Status.Terminal() {
-		return nil
-	}
-	return OutsideError(c, r, e.Outcome, st.Status)
+	return OutsideError(c, v)
 }
 
-// OutsideError is the error about a run whose workflow was ended from outside.
-func OutsideError(c *factory.Factory, r Found, outcome string, status run.Status) error {
+// OutsideError is the error about a run whose workflow was ended from outside; nil: it was not.
+func OutsideError(c *factory.Factory, v runs.View) error {
+	if !v.Adrift || v.Over() {
+		return nil
+	}
 	return fmt.Errorf("run %s: its workflow was ended from outside (%s) while it was %s: its record can be resumed with `%s`",
-		r.ShownName(), outcome, status, c.Hint("resume %s", r.ID))
+		v.Name.Shown(v.ID), v.Outcome, v.State.Status, c.Hint("resume %s", v.ID))
 }
 
 // describeRun returns a run with the name that the engine knows. It refuses a run that a configured server does not know:

@@ -12,7 +12,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
-	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -60,22 +59,17 @@ func Describe(ctx context.Context, client *runs.Client, rows []board.Row) {
 }
 
 func DescribeWait(ctx context.Context, client *runs.Client, r *board.Row) {
-	p, err := client.Pending(ctx, r.ID)
-	if err != nil {
+	v, err := client.View(ctx, r.ID)
+	if err != nil || v.Pending == nil {
 		return
 	}
-	switch {
+	switch p := v.Pending; {
 	case p.Approval != nil:
 		r.Title, r.Stat, r.Tool = p.Approval.Summary, p.Approval.Stat, p.Approval.Permission != nil
 	case p.Question != nil:
 		r.Title = p.Question.Question.Question
 	}
-	if state, err := client.State(ctx, r.ID); err == nil {
-		r.Since = state.UpdatedAt
-	}
-	if facts, err := client.Facts(ctx, r.ID); err == nil {
-		r.Used = facts.Usage
-	}
+	r.Since, r.Used = v.State.UpdatedAt, v.Facts.Usage
 }
 
 // describeWork fills in what a run at work does and has used, the calls in progress included.
@@ -102,44 +96,6 @@ func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
 // Title returns the line above the wait of a run.
 func Title(s terminal.Style, r board.Row) string {
 	return s.Accent("▸ ") + s.Bold(r.Name.Shown(r.ID)) + s.Dim("  "+story.OneLine(r.Goal, 120))
-}
-
-// mergedPatience bounds the look into the repositories of a list.
-const mergedPatience = 2 * time.Second
-
-// MarkMerged marks the completed runs whose commits a branch of the user's has, in the repositories that are on this
-// host and answer soon. It marks no run without a record on this host: the run's own branch has the commits, too, and
-// may have any name.
-func MarkMerged(ctx context.Context, c *factory.Factory, found []runs.Listed) {
-	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
-	defer cancel()
-	branches := map[string][]string{} // of runs, by repository
-	for _, l := range found {
-		if l.Status == run.Completed && l.Repository != "" {
-			branches[l.Repository] = nil
-		}
-	}
-	if len(branches) == 0 {
-		return
-	}
-	recorded := map[run.ID]bool{}
-	ids, _ := runrecords.IDs(c)
-	for _, id := range ids {
-		if ctx.Err() != nil { // of some runs' branches alone nothing is known: one of another run may have the commits
-			return
-		}
-		facts, err := runrecords.Facts(c, id)
-		own, wanted := branches[facts.Repository.Path]
-		if err != nil || !wanted {
-			continue
-		}
-		branches[facts.Repository.Path] = append(own, facts.Branch)
-		recorded[id] = true
-	}
-	landed := runrecords.LandedBeside(ctx, branches)
-	for i, l := range found {
-		found[i].Merged = l.Status == run.Completed && recorded[l.ID] && landed[l.Repository].Runs[l.ID]
-	}
 }
 
 func Print(ctx context.Context, c *factory.Factory, client *runs.Client, found []runs.Listed) error {

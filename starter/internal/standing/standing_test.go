@@ -3,6 +3,7 @@ package standing
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +17,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
@@ -41,6 +41,13 @@ func (e unserved) DescribeWorkflowExecution(context.Context, string, string) (*w
 func (unserved) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	return nil, serviceerror.NewDeadlineExceeded("no poller")
 }
+
+// GetWorkflow returns a run without a result.
+func (unserved) GetWorkflow(context.Context, string, string) client.WorkflowRun { return noResult{} }
+
+type noResult struct{ client.WorkflowRun }
+
+func (noResult) Get(context.Context, any) error { return errors.New("there is no result") }
 
 // GetWorkflowHistory returns no events.
 func (unserved) GetWorkflowHistory(context.Context, string, string, bool, enums.HistoryEventFilterType) client.HistoryEventIterator {
@@ -73,7 +80,7 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 				log.WriteString(string(b) + "\n")
 			}
 			clitest.Write(t, filepath.Join(c.RunsDir, "workflows", "r1", "events.ndjson"), log.String())
-			st, err := Of(t.Context(), c, runref.Found{Client: runs.New(unserved{status: row.engine}, "queue"), ID: "r1", Name: ""})
+			st, err := Of(t.Context(), c, runref.Found{Client: c.ClientOf(unserved{status: row.engine}), ID: "r1", Name: ""})
 			if row.want != "" {
 				if err == nil || !strings.Contains(err.Error(), row.want) {
 					t.Errorf("got %v, want %q", err, row.want)

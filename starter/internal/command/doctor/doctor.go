@@ -41,12 +41,12 @@ import (
 
 func findAdrift(ctx context.Context, c *factory.Factory, client *runs.Client) finding {
 	f := finding{Name: "records"}
-	ids, err := adrift.Find(ctx, c, client)
+	text, err := adrift.Text(ctx, c, client)
 	switch {
 	case err != nil:
 		f.Detail = err.Error()
-	case len(ids) > 0:
-		f.Detail = adrift.Text(c, ids)
+	case text != "":
+		f.Detail = text
 	default:
 		f.OK, f.Detail = true, "every run that is not over has its workflow"
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -143,7 +144,7 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 		}
 	}
 	looking.Go(func() {
-		var merged mergedRuns
+		disk := review.NewDisk(c.RunsDir)
 		for first := true; ctx.Err() == nil; first = false {
 			rows, err := Rows(ctx, client)
 			if first && err == nil { // the list is there at once, the rest when the runs answer
@@ -152,7 +153,7 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 			if err == nil {
 				runrows.Describe(ctx, client, rows)
 				day.sum(c.Now())
-				merged.markMerged(rows, func(found []runs.Listed) { runrows.MarkMerged(ctx, c, found) })
+				markMerged(ctx, disk, rows)
 			}
 			give(boardLook{rows, day.last, err})
 			select {
@@ -164,28 +165,14 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 	return looks
 }
 
-// mergedRuns remembers which runs are merged while the board is shown.
-type mergedRuns map[run.ID]bool
-
-// markMerged marks the merged runs. It looks into the repositories when a run is over that it has not seen so.
-func (m *mergedRuns) markMerged(rows []board.Row, look func([]runs.Listed)) {
-	var found []runs.Listed
-	unseen := false
+func markMerged(ctx context.Context, disk *review.Disk, rows []board.Row) {
+	var list []runs.Listed
 	for _, r := range rows {
-		if r.Status == run.Completed {
-			_, seen := (*m)[r.ID]
-			found, unseen = append(found, r.Listed), unseen || !seen
-		}
+		list = append(list, r.Listed)
 	}
-	if unseen {
-		look(found)
-		*m = mergedRuns{}
-		for _, l := range found {
-			(*m)[l.ID] = l.Merged
-		}
-	}
+	disk.MarkMerged(ctx, list)
 	for i := range rows {
-		rows[i].Merged = (*m)[rows[i].ID]
+		rows[i].Merged = list[i].Merged
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -56,7 +57,7 @@ first, then those that work, then those that are over.`,
 			if err != nil {
 				return err
 			}
-			runrows.MarkMerged(ctx, c, found)
+			review.NewDisk(c.RunsDir).MarkMerged(ctx, found)
 			return runrows.Print(ctx, c, client, found)
 		}),
 	}

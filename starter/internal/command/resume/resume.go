@@ -108,14 +108,10 @@ func recordNumbered(ctx context.Context, c *factory.Factory, number int) (run.Na
 // recordBeginning returns the directory of the only run of this host whose id begins with one of the stems. It returns
 // the word unchanged if there is none.
 func recordBeginning(c *factory.Factory, word string, stems []run.ID) (string, error) {
-	entries, _ := os.ReadDir(filepath.Join(c.RunsDir, "workflows")) // a missing directory has no entries
-	var ids []run.ID
-	for _, entry := range entries {
-		id := run.ID(entry.Name())
-		if entry.IsDir() && id.Validate() == nil && slices.ContainsFunc(stems, func(stem run.ID) bool { return stem != "" && strings.HasPrefix(string(id), string(stem)) }) {
-			ids = append(ids, id)
-		}
-	}
+	ids, _ := rundir.IDs(c.RunsDir)
+	ids = slices.DeleteFunc(ids, func(id run.ID) bool {
+		return !slices.ContainsFunc(stems, func(stem run.ID) bool { return stem != "" && strings.HasPrefix(string(id), string(stem)) })
+	})
 	switch len(ids) {
 	case 0:
 		return word, nil

@@ -146,8 +146,8 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 	if f.forDemo {
 		return h.Await(ctx)
 	}
-	if ids, err := adrift.Find(ctx, c, c.ClientOf(h.Worker.Client)); err == nil && len(ids) > 0 {
-		fmt.Fprintln(c.Err, adrift.Text(c, ids))
+	if text, _ := adrift.Text(ctx, c, c.ClientOf(h.Worker.Client)); text != "" {
+		fmt.Fprintln(c.Err, text)
 	}
 	if !c.JSON {
 		telling, stop := context.WithCancel(ctx)
