@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"

@@ -77,6 +77,7 @@ type Follower struct {
 	// none are shown.
 	tools    func() []rundir.ToolCall
 	showTool func(rundir.ToolCall)
+	verbose  bool // with their outputs
 	// Changes holds a value when the run has gone on; nil: the follower only asks now and then.
 	Changes <-chan struct{}
 	// Notes gives what the person types while nothing is asked; nil: nothing is typed.

@@ -32,10 +32,10 @@ func tellEvents(c *factory.Factory, screen *terminal.Screen, id run.ID) func(run
 }
 
 // Started follows a run that has just been started. With detach it prints the run's id instead.
-func Started(ctx context.Context, c *factory.Factory, r runref.Found, detach bool) error {
+func Started(ctx context.Context, c *factory.Factory, r runref.Found, detach, verbose bool) error {
 	if !detach {
 		links.Tell(c, r)
-		return Run(ctx, c, r)
+		return Run(ctx, c, r, verbose)
 	}
 	if served, err := r.Served(ctx); err == nil && !served {
 		fmt.Fprintf(c.Err, "starter: the run waits: %s\n", runs.ErrNoWorker)
@@ -57,14 +57,15 @@ func Started(ctx context.Context, c *factory.Factory, r runref.Found, detach boo
 }
 
 // AddVerbose adds the flag of the commands that follow a run.
-func AddVerbose(c *factory.Factory, cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&c.Verbose, "verbose", "v", false, "show the outputs of the agents' tools, too")
+func AddVerbose(cmd *cobra.Command, verbose *bool) {
+	cmd.Flags().BoolVarP(verbose, "verbose", "v", false, "show the outputs of the agents' tools, too")
 }
 
 // Run tells the run until it is over, or until it waits and there is no person to ask. It
-// then says how to continue.
-func Run(ctx context.Context, c *factory.Factory, r runref.Found) error {
-	f := newFollower(c, r)
+// then says how to continue. In JSON it asks no person. Verbose shows the outputs of tools, too.
+func Run(ctx context.Context, c *factory.Factory, r runref.Found, verbose bool) error {
+	f := New(c, c.ScreenOn(c.Out), r)
+	f.verbose = verbose
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	f.Changes = r.Changes(following, r.ID)
@@ -79,12 +80,6 @@ func Run(ctx context.Context, c *factory.Factory, r runref.Found) error {
 	return outcome.Print(ctx, c, r, status)
 }
 
-// newFollower returns a follower that tells the run as the command line wants it. In JSON it asks
-// no person. Otherwise it tells a story.
-func newFollower(c *factory.Factory, r runref.Found) *Follower {
-	return New(c, c.ScreenOn(c.Out), r)
-}
-
 // New returns a follower that tells the run on a screen. Whoever prints meanwhile has to print on
 // the same screen, which knows the lines that move.
 func New(c *factory.Factory, screen *terminal.Screen, r runref.Found) *Follower {
@@ -97,7 +92,7 @@ func New(c *factory.Factory, screen *terminal.Screen, r runref.Found) *Follower 
 	f.Screen = screen
 	f.Tell = tellEvents(c, f.Screen, r.ID)
 	f.Title, f.by = r.ShownName(), c.UserName()
-	f.tools, f.showTool = toolsOf(c, r.ID), func(t rundir.ToolCall) { printTool(c, f.Screen, t) }
+	f.tools, f.showTool = toolsOf(c, r.ID), func(t rundir.ToolCall) { printTool(f.Screen, t, f.verbose) }
 	if c.Interactive {
 		f.Decider = NewPerson(c, f.Screen, r.ID)
 		lines := c.TypedLines(f.Screen)
@@ -120,12 +115,12 @@ func toolsOf(c *factory.Factory, id run.ID) func() []rundir.ToolCall {
 }
 
 // printTool shows a tool call that has ended.
-func printTool(c *factory.Factory, screen *terminal.Screen, t rundir.ToolCall) {
+func printTool(screen *terminal.Screen, t rundir.ToolCall, verbose bool) {
 	columns := 0
 	if screen.Live() {
 		columns = screen.Columns()
 	}
-	for _, line := range story.ToolLines(screen.Style, t, columns, c.Verbose) {
+	for _, line := range story.ToolLines(screen.Style, t, columns, verbose) {
 		screen.Line(line)
 	}
 }

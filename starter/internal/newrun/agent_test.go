@@ -36,12 +36,11 @@ func TestARunOfAnAgentTakesNoProgramOfTheWorkingDirectory(t *testing.T) {
 	t.Chdir(here)
 	for _, spec := range []string{"command:./agent.py", "acp:./agent.py", "replay:."} {
 		c, _ := clitest.LocalFactory(t, engine.File{}, false)
-		c.ByAgent = true
-		f := Flags{Provider: spec}
+		f := Flags{Provider: spec, ByAgent: true}
 		if err := chooseProviders(c, f, &run.Input{}); err == nil || !strings.Contains(err.Error(), "absolute path") {
 			t.Errorf("%s: %v", spec, err)
 		}
-		c.ByAgent = false
+		f.ByAgent = false
 		if err := chooseProviders(c, f, &run.Input{}); err != nil {
 			t.Error(err)
 		}

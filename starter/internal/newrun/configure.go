@@ -1,6 +1,7 @@
 package newrun
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -47,10 +48,34 @@ type source struct {
 	values settings.Values
 }
 
-// Configure gives the flags that the command line does not name the values of the user's file, and then
+// Configure completes the flags that the command line does not name: see configure. The fields of f are the values of
+// the flag set.
+func (f *Flags) Configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, src workspace.Source, base string) (err error) {
+	f.Origins, err = configure(ctx, c, flags, src, base, f.ByAgent)
+	f.LimitGiven = flags.Changed("timeout")
+	f.hurry()
+	return err
+}
+
+// PlannedInput returns the input of a run that starts later, at a revision: that of --base, or HEAD. The goal of the
+// flags is its text.
+func (f *Flags) PlannedInput(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet) (in run.Input, base string, err error) {
+	base = cmp.Or(f.Base, "HEAD")
+	src, err := workspace.Inspect(ctx, f.Repo, base)
+	if err == nil {
+		err = f.Configure(ctx, c, flags, src, base)
+	}
+	if err != nil {
+		return in, "", err
+	}
+	in, err = InputFrom(ctx, c, *f, src)
+	return in, base, err
+}
+
+// configure gives the flags that the command line does not name the values of the user's file, and then
 // the values of the file in the repository's last commit. It returns who chose what, and shows what the user's
 // file loosens.
-func Configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, src workspace.Source, base string) (map[string]run.Origin, error) {
+func configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, src workspace.Source, base string, byAgent bool) (map[string]run.Origin, error) {
 	user, err := settings.Read(c.SettingsPath())
 	if err != nil {
 		return nil, err
@@ -67,7 +92,7 @@ func Configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, sr
 		fmt.Fprintf(c.Err, "starter: %s\n", display.Line(committed.Note))
 	}
 	own := user.For(src.Root)
-	if c.ByAgent {
+	if byAgent {
 		own = own.ForAgent()
 	}
 	sources := []source{{run.FromUser, own}, {run.FromRepository, committed.Values}}
@@ -75,7 +100,7 @@ func Configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, sr
 	if err != nil {
 		return nil, err
 	}
-	if err := fillWords(c, flags, origins, sources); err != nil {
+	if err := fillWords(c, flags, origins, sources, byAgent); err != nil {
 		return nil, err
 	}
 	for _, name := range settings.Names() {

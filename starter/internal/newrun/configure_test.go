@@ -57,21 +57,19 @@ func configuredBy(t *testing.T, agent bool, user, repo string, args ...string) (
 		clitest.Git(t, dir, "commit", "-q", "-m", "settings")
 	}
 	c, said := clitest.LocalFactory(t, engine.File{}, false)
-	c.ByAgent = agent
 	path := c.SettingsPath()
 	if user != "" {
 		clitest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		clitest.Write(t, path, strings.ReplaceAll(user, "$REPO", dir))
 	}
-	f := Flags{}
+	f := Flags{ByAgent: agent}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.Register(flags)
 	clitest.Must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it"}, args...)))
 	f.GoalGiven = true
 	src, err := workspace.Inspect(t.Context(), f.Repo, f.Base)
 	clitest.Must(t, err)
-	f.Origins, err = Configure(t.Context(), c, flags, src, f.Base)
-	clitest.Must(t, err)
+	clitest.Must(t, f.Configure(t.Context(), c, flags, src, f.Base))
 	in, err := InputFrom(t.Context(), c, f, src)
 	clitest.Must(t, err)
 	return in, f, said.String()

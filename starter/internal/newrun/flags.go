@@ -33,7 +33,8 @@ type Flags struct {
 	options         OptionFlags
 	LimitGiven      bool // --timeout
 	patches         run.Size
-	Detach          bool
+	Detach, Verbose bool
+	ByAgent         bool // an agent, not a person, starts the run
 	Id              string
 	GoalGiven, file bool
 	Branch, message string // templates
@@ -41,6 +42,9 @@ type Flags struct {
 	// Origins says who chose what, by the names of the settings.
 	Origins map[string]run.Origin
 }
+
+// ByAgentFlag is the hidden flag of an agent's run. It only tightens the run.
+const ByAgentFlag = "by-agent"
 
 // AgentLimit is the default limit of a call that an agent serves. It is long because an agent
 // works, while a model only answers.
@@ -85,8 +89,8 @@ func (f *Flags) Register(flags *pflag.FlagSet) {
 	f.options.Register(flags)
 }
 
-// Hurry applies --quick. A planner that is named stays.
-func (f *Flags) Hurry() {
+// hurry applies --quick. A planner that is named stays.
+func (f *Flags) hurry() {
 	if !f.quick {
 		return
 	}

@@ -72,7 +72,7 @@ func InputFrom(ctx context.Context, c *factory.Factory, f Flags, src workspace.S
 	if in.Checks, err = chosenChecks(c, f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
 		return in, err
 	}
-	if c.ByAgent {
+	if f.ByAgent {
 		in = session.Tighten(in)
 	}
 	if err := in.Validate(); err != nil {
@@ -105,7 +105,7 @@ func chooseProviders(c *factory.Factory, f Flags, in *run.Input) error {
 		return err
 	}
 	all := slices.AppendSeq(slices.Clone(rivals), maps.Values(specs))
-	if i := slices.IndexFunc(all, catalog.Spec.Relative); c.ByAgent && i >= 0 { // the working directory is the agent's choice
+	if i := slices.IndexFunc(all, catalog.Spec.Relative); f.ByAgent && i >= 0 { // the working directory is the agent's choice
 		return usage.Errorf("provider %s: a run that an agent starts takes it by its absolute path alone: write that into the settings", all[i])
 	}
 	if in.Providers, err = CheckProviders(specs, rivals); err != nil {

@@ -22,7 +22,7 @@ var AgentWords = []string{"mode", "allow-tool", "deny-tool"}
 // fillWords sets the flags of AgentWords that are not set. The words of a source are for the agents of a run by this
 // source and the later ones alone. It leaves them out, and says so, if none of those develops or fixes in this run. A
 // run that an agent starts keeps the restrictions: the agent names the provider, and must not lift them by its choice.
-func fillWords(c *factory.Factory, flags *pflag.FlagSet, origins map[string]run.Origin, sources []source) error {
+func fillWords(c *factory.Factory, flags *pflag.FlagSet, origins map[string]run.Origin, sources []source, byAgent bool) error {
 	agents := agentsOf(flags)
 	for i, s := range sources {
 		var f Flags
@@ -37,7 +37,7 @@ func fillWords(c *factory.Factory, flags *pflag.FlagSet, origins map[string]run.
 			if _, ok := s.values[name]; !ok || origins[name] != run.FromDefault {
 				continue
 			}
-			if !shareAgent(meant, agents) && !(c.ByAgent && name != "allow-tool") {
+			if !shareAgent(meant, agents) && !(byAgent && name != "allow-tool") {
 				left = append(left, name)
 				continue
 			}

@@ -29,7 +29,7 @@ func (p Commands) Merge(ctx context.Context, id run.ID, into, by string) error {
 	for _, dir := range p.Toolchains {
 		args = append(args, "--toolchain="+dir)
 	}
-	_, err := p.Factory.Call(ctx, false, append(args, "--", string(id))...)
+	_, err := p.Factory.Call(ctx, append(args, "--", string(id))...)
 	return err
 }
 
@@ -56,7 +56,7 @@ func (p Commands) Start(ctx context.Context, n review.NewRun) (run.ID, error) {
 
 // begin returns the run that a command starts.
 func (p Commands) begin(ctx context.Context, args ...string) (run.ID, error) {
-	out, err := p.Factory.Call(ctx, false, args...)
+	out, err := p.Factory.Call(ctx, args...)
 	var started runtools.Started
 	if err == nil {
 		err = json.Unmarshal(out, &started)

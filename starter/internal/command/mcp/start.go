@@ -23,7 +23,7 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started runtools.Sta
 	if !filepath.IsAbs(s.Repository) {
 		return started, fmt.Errorf("repository %.200q is not an absolute path", s.Repository)
 	}
-	args := []string{"run", "--detach", "--json", "--goal=" + s.Goal, "--repo=" + s.Repository}
+	args := []string{"run", "--" + newrun.ByAgentFlag, "--detach", "--json", "--goal=" + s.Goal, "--repo=" + s.Repository}
 	if s.Provider != "" {
 		if err := newrun.MayName(s.Provider); err != nil {
 			return started, fmt.Errorf("provider: %w", err)
@@ -33,7 +33,7 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started runtools.Sta
 	for _, c := range s.Checks {
 		args = append(args, "--check="+c)
 	}
-	out, err := r.cli.Call(ctx, true, args...)
+	out, err := r.cli.Call(ctx, args...)
 	if err != nil {
 		return started, errors.New(story.OneLine(err.Error(), 600))
 	}

@@ -191,7 +191,7 @@ func Run(ctx context.Context, c *factory.Factory, s *run.Snapshot, detach bool) 
 	if err != nil {
 		return err
 	}
-	return follow.Started(ctx, c, runref.Found{Client: client, ID: id, Name: s.Input.Name}, detach)
+	return follow.Started(ctx, c, runref.Found{Client: client, ID: id, Name: s.Input.Name}, detach, false)
 }
 
 // rebuildRun rebuilds a run from its record, and refuses one that is over.

@@ -88,7 +88,7 @@ func retryRun(ctx context.Context, c *factory.Factory, r runref.Found, f retryFl
 	if err := newrun.Begin(ctx, c, r.Client, &in, ""); err != nil {
 		return err
 	}
-	return follow.Started(ctx, c, runref.Found{Client: r.Client, ID: in.RunID, Name: in.Name}, f.detach)
+	return follow.Started(ctx, c, runref.Found{Client: r.Client, ID: in.RunID, Name: in.Name}, f.detach, false)
 }
 
 // retryInput returns the input of the run that continues r.

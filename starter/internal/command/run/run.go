@@ -53,7 +53,9 @@ repository's last commit (` + "`starter init`" + ` writes one), then from the de
 		Args:    usage.ArgsBetween(0, 1, "the goal as one argument, in quotes"),
 	}
 	f.Register(cmd.Flags())
-	follow.AddVerbose(c, cmd)
+	follow.AddVerbose(cmd, &f.Verbose)
+	cmd.Flags().BoolVar(&f.ByAgent, newrun.ByAgentFlag, false, "an agent, not a person, starts the run")
+	_ = cmd.Flags().MarkHidden(newrun.ByAgentFlag)
 	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
 		f.TakeGoal(cmd.Flags(), args)
 		return startRun(ctx, c, cmd.Flags(), &f)
@@ -75,11 +77,9 @@ func startRun(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *
 	if err != nil {
 		return err
 	}
-	if f.Origins, err = newrun.Configure(ctx, c, flags, src, f.Base); err != nil {
+	if err := f.Configure(ctx, c, flags, src, f.Base); err != nil {
 		return err
 	}
-	f.LimitGiven = flags.Changed("timeout")
-	f.Hurry()
 	if drafts {
 		return startDrafted(ctx, c, *f, src)
 	}
@@ -166,5 +166,5 @@ func startFrom(ctx context.Context, c *factory.Factory, f newrun.Flags, src work
 		return err
 	}
 	begun()
-	return follow.Started(ctx, c, runref.Found{Client: client, ID: in.RunID, Name: in.Name}, f.Detach)
+	return follow.Started(ctx, c, runref.Found{Client: client, ID: in.RunID, Name: in.Name}, f.Detach, f.Verbose)
 }

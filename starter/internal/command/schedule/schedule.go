@@ -18,7 +18,6 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/schedule"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
@@ -154,20 +153,7 @@ func schedulePlan(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet,
 	if err := newrun.ReadGoal(c, &f.run); err != nil {
 		return p, err
 	}
-	base := f.run.Base
-	if base == "" {
-		base = "HEAD"
-	}
-	src, err := workspace.Inspect(ctx, f.run.Repo, base)
-	if err != nil {
-		return p, err
-	}
-	if f.run.Origins, err = newrun.Configure(ctx, c, flags, src, base); err != nil {
-		return p, err
-	}
-	f.run.LimitGiven = flags.Changed("timeout")
-	f.run.Hurry()
-	in, err := newrun.InputFrom(ctx, c, f.run, src)
+	in, base, err := f.run.PlannedInput(ctx, c, flags)
 	if err != nil {
 		return p, err
 	}

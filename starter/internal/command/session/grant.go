@@ -39,12 +39,11 @@ func newGrant(ctx context.Context, c *factory.Factory, in session.Input, src wor
 	var f newrun.Flags
 	flags := pflag.NewFlagSet("grant", pflag.ContinueOnError)
 	f.Register(flags)
-	origins, err := newrun.Configure(ctx, c, flags, src, string(src.Base))
-	if err != nil {
+	if err := f.Configure(ctx, c, flags, src, string(src.Base)); err != nil {
 		return nil, err
 	}
-	f.Origins, f.LimitGiven, f.Detach = origins, flags.Changed("timeout"), true
-	if f.Provider == "" && origins["planner"] == run.FromDefault && origins["developer"] == run.FromDefault {
+	f.Detach = true
+	if f.Provider == "" && f.Origins["planner"] == run.FromDefault && f.Origins["developer"] == run.FromDefault {
 		f.Provider = agent.String()
 	}
 	f.Goal, f.Id = "what the agent says", string(in.ID) // of the trial

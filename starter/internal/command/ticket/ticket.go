@@ -14,7 +14,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
-	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
@@ -111,20 +110,7 @@ func startTicket(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, 
 
 // ticketInput returns the input of a ticket by the flags, without the issue.
 func ticketInput(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *ticketFlags) (in forgeflow.TicketInput, err error) {
-	base := f.run.Base
-	if base == "" {
-		base = "HEAD"
-	}
-	src, err := workspace.Inspect(ctx, f.run.Repo, base)
-	if err != nil {
-		return in, err
-	}
-	if f.run.Origins, err = newrun.Configure(ctx, c, flags, src, base); err != nil {
-		return in, err
-	}
-	f.run.LimitGiven = flags.Changed("timeout")
-	f.run.Hurry()
-	input, err := newrun.InputFrom(ctx, c, f.run, src)
+	input, base, err := f.run.PlannedInput(ctx, c, flags)
 	if err != nil {
 		return in, err
 	}

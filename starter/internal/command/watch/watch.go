@@ -13,6 +13,7 @@ import (
 )
 
 func New(c *factory.Factory) *cobra.Command {
+	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "Follow a run live",
@@ -23,9 +24,9 @@ waits. An interrupt ends the watching, never the run.`,
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
 		ValidArgsFunction: runref.Complete(c),
 		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
-			return follow.Run(ctx, c, r)
+			return follow.Run(ctx, c, r, verbose)
 		}, runref.BothWaits...),
 	}
-	follow.AddVerbose(c, cmd)
+	follow.AddVerbose(cmd, &verbose)
 	return cmd
 }
