@@ -5,8 +5,8 @@ package answer
 
 import (
 	"bytes"
-	"fmt"
-	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // Kind is the type of an answer.
@@ -20,15 +20,8 @@ const (
 )
 
 // UnmarshalText accepts the three words only.
-func (k *Kind) UnmarshalText(b []byte) error { return parseWord(k, b, []Kind{Patch, Ask, Noop}) }
-
-// parseWord sets into to the word b if set contains it.
-func parseWord[T ~string](into *T, b []byte, set []T) error {
-	if !slices.Contains(set, T(b)) {
-		return fmt.Errorf("unknown word %q", b)
-	}
-	*into = T(b)
-	return nil
+func (k *Kind) UnmarshalText(b []byte) error {
+	return exact.Word(k, b, "kind of answer", []Kind{Patch, Ask, Noop})
 }
 
 // Answer is one understood answer. Which fields are set depends on Kind.
@@ -71,7 +64,7 @@ const (
 var codes = []Code{Truncated, TooLarge, Empty, NoType, UnknownType, BadResult, ManyResults, ManyPatches, NoPatch, NoQuestion, Contradiction, UnknownFinish}
 
 // UnmarshalText accepts the words of the set only.
-func (c *Code) UnmarshalText(b []byte) error { return parseWord(c, b, codes) }
+func (c *Code) UnmarshalText(b []byte) error { return exact.Word(c, b, "code", codes) }
 
 // Error says why an answer cannot be used. Message is a sentence for the model.
 type Error struct {

@@ -3,10 +3,7 @@
 // at.
 package check
 
-import (
-	"fmt"
-	"slices"
-)
+import "github.com/ratchet-dev/ratchet/internal/exact"
 
 // Status is the result of one command.
 type Status string
@@ -24,11 +21,7 @@ var statuses = []Status{Pass, Fail, Error, Timeout}
 
 // UnmarshalText refuses words that are no status.
 func (s *Status) UnmarshalText(text []byte) error {
-	if !slices.Contains(statuses, Status(text)) {
-		return fmt.Errorf("unknown check status %q", text)
-	}
-	*s = Status(text)
-	return nil
+	return exact.Word(s, text, "check status", statuses)
 }
 
 // Result is one command's outcome, as the evaluation artifact holds it.

@@ -48,7 +48,7 @@ const (
 var JobStates = []JobState{JobReady, JobFailed}
 
 // UnmarshalText returns an error for an unknown state.
-func (s *JobState) UnmarshalText(b []byte) error { return decodeWord(s, b, "job state", JobStates) }
+func (s *JobState) UnmarshalText(b []byte) error { return exact.Word(s, b, "job state", JobStates) }
 
 // Job is one result. Summary, Reason and the artifacts are data of the job and never instructions.
 type Job struct {

@@ -9,8 +9,9 @@
 package delivery
 
 import (
-	"fmt"
 	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // RPCKind is the request that carries an attempt.
@@ -26,7 +27,7 @@ const (
 var RPCKinds = []RPCKind{TurnStart, TurnSteer}
 
 // UnmarshalText returns an error for an unknown kind.
-func (k *RPCKind) UnmarshalText(b []byte) error { return decodeWord(k, b, "rpc kind", RPCKinds) }
+func (k *RPCKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "rpc kind", RPCKinds) }
 
 // AttemptState is the state of one attempt.
 type AttemptState string
@@ -44,7 +45,7 @@ var AttemptStates = []AttemptState{AcceptPending, Cooldown, Finished, Abandoned}
 
 // UnmarshalText returns an error for an unknown state.
 func (s *AttemptState) UnmarshalText(b []byte) error {
-	return decodeWord(s, b, "attempt state", AttemptStates)
+	return exact.Word(s, b, "attempt state", AttemptStates)
 }
 
 // RPCState says how far the request is known to have come.
@@ -62,7 +63,7 @@ const (
 var RPCStates = []RPCState{PendingAcceptance, AcceptedRPC, RejectedBeforeAccept, UnknownRPC}
 
 // UnmarshalText returns an error for an unknown state.
-func (s *RPCState) UnmarshalText(b []byte) error { return decodeWord(s, b, "rpc state", RPCStates) }
+func (s *RPCState) UnmarshalText(b []byte) error { return exact.Word(s, b, "rpc state", RPCStates) }
 
 // Observation says how far the turn of an accepted attempt was observed. It is empty before the
 // acceptance.
@@ -82,7 +83,7 @@ var Observations = []Observation{Tracking, ObservedComplete, Expired, Unobserved
 
 // UnmarshalText returns an error for an unknown state.
 func (o *Observation) UnmarshalText(b []byte) error {
-	return decodeWord(o, b, "observation", Observations)
+	return exact.Word(o, b, "observation", Observations)
 }
 
 // Replay says whether a batch may be delivered without a person.
@@ -98,7 +99,7 @@ const (
 var Replays = []Replay{Automatic, Manual}
 
 // UnmarshalText returns an error for an unknown policy.
-func (r *Replay) UnmarshalText(b []byte) error { return decodeWord(r, b, "replay policy", Replays) }
+func (r *Replay) UnmarshalText(b []byte) error { return exact.Word(r, b, "replay policy", Replays) }
 
 // Mode is how much a delivery must be proved harmless.
 type Mode string
@@ -114,7 +115,7 @@ const (
 var Modes = []Mode{StrictSafe, TrustedAll}
 
 // UnmarshalText returns an error for an unknown mode.
-func (m *Mode) UnmarshalText(b []byte) error { return decodeWord(m, b, "mode", Modes) }
+func (m *Mode) UnmarshalText(b []byte) error { return exact.Word(m, b, "mode", Modes) }
 
 // TurnKind is the kind of a turn.
 type TurnKind string
@@ -130,7 +131,7 @@ const (
 var TurnKinds = []TurnKind{RegularTurn, OtherTurn, UnknownTurn}
 
 // UnmarshalText returns an error for an unknown kind.
-func (k *TurnKind) UnmarshalText(b []byte) error { return decodeWord(k, b, "turn kind", TurnKinds) }
+func (k *TurnKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "turn kind", TurnKinds) }
 
 // Risk is the risk class of a turn.
 type Risk string
@@ -146,7 +147,7 @@ const (
 var Risks = []Risk{LowRisk, MixedRisk, UnknownRisk}
 
 // UnmarshalText returns an error for an unknown class.
-func (r *Risk) UnmarshalText(b []byte) error { return decodeWord(r, b, "risk class", Risks) }
+func (r *Risk) UnmarshalText(b []byte) error { return exact.Word(r, b, "risk class", Risks) }
 
 // Close is why a batch was closed.
 type Close string
@@ -166,7 +167,7 @@ const (
 var Closes = []Close{Delivered, Confirmed, Unconfirmed, WindowExhausted, ResolutionPassed, Cancelled}
 
 // UnmarshalText returns an error for an unknown reason.
-func (c *Close) UnmarshalText(b []byte) error { return decodeWord(c, b, "close reason", Closes) }
+func (c *Close) UnmarshalText(b []byte) error { return exact.Word(c, b, "close reason", Closes) }
 
 // Audit is a decision that the audit tells.
 type Audit string
@@ -189,7 +190,7 @@ var Audits = []Audit{
 }
 
 // UnmarshalText returns an error for an unknown decision.
-func (a *Audit) UnmarshalText(b []byte) error { return decodeWord(a, b, "audit decision", Audits) }
+func (a *Audit) UnmarshalText(b []byte) error { return exact.Word(a, b, "audit decision", Audits) }
 
 // TurnEvent is an observation of a turn.
 type TurnEvent string
@@ -208,7 +209,7 @@ const (
 var TurnEvents = []TurnEvent{TurnStarted, TurnCompleted, TurnFailed, TurnInterrupted, TurnReplaced}
 
 // UnmarshalText returns an error for an unknown event.
-func (e *TurnEvent) UnmarshalText(b []byte) error { return decodeWord(e, b, "turn event", TurnEvents) }
+func (e *TurnEvent) UnmarshalText(b []byte) error { return exact.Word(e, b, "turn event", TurnEvents) }
 
 // Terminal reports whether the event ends the turn.
 func (e TurnEvent) Terminal() bool { return e != TurnStarted && slices.Contains(TurnEvents, e) }
@@ -242,7 +243,7 @@ const (
 var Refusals = []Refusal{Benign, Lost, Busy, NotSent, Permanent}
 
 // UnmarshalText returns an error for an unknown refusal.
-func (r *Refusal) UnmarshalText(b []byte) error { return decodeWord(r, b, "refusal", Refusals) }
+func (r *Refusal) UnmarshalText(b []byte) error { return exact.Word(r, b, "refusal", Refusals) }
 
 // Activity is whether a thread runs a turn.
 type Activity string
@@ -258,7 +259,7 @@ const (
 var Activities = []Activity{UnknownActivity, ActiveThread, IdleThread}
 
 // UnmarshalText returns an error for an unknown activity.
-func (a *Activity) UnmarshalText(b []byte) error { return decodeWord(a, b, "activity", Activities) }
+func (a *Activity) UnmarshalText(b []byte) error { return exact.Word(a, b, "activity", Activities) }
 
 // ActivityOf returns the activity for an agent's status of the thread. Statuses such as notLoaded and
 // systemError prove nothing.
@@ -288,13 +289,5 @@ var SessionStates = []SessionState{Live, Detached, Parked, Retired}
 
 // UnmarshalText returns an error for an unknown state.
 func (s *SessionState) UnmarshalText(b []byte) error {
-	return decodeWord(s, b, "session state", SessionStates)
-}
-
-func decodeWord[T ~string](to *T, b []byte, what string, known []T) error {
-	if !slices.Contains(known, T(b)) {
-		return fmt.Errorf("unknown %s %q: want one of %v", what, b, known)
-	}
-	*to = T(b)
-	return nil
+	return exact.Word(s, b, "session state", SessionStates)
 }

@@ -1,5 +1,7 @@
 package dispatch
 
+import "github.com/ratchet-dev/ratchet/internal/exact"
+
 // Backend is the product that a citizen is a session of.
 type Backend string
 
@@ -15,7 +17,7 @@ const (
 var Backends = []Backend{ClaudeCode, Antigravity, Codex, Pi}
 
 // UnmarshalText returns an error for an unknown backend.
-func (b *Backend) UnmarshalText(text []byte) error { return decode(b, text, "backend", Backends) }
+func (b *Backend) UnmarshalText(text []byte) error { return exact.Word(b, text, "backend", Backends) }
 
 // Probed reports whether the backend has an address at which its sessions can be probed and
 // reached. Only pi has one, its control socket. The contract alone does not tell whether a session

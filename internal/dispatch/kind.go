@@ -1,5 +1,7 @@
 package dispatch
 
+import "github.com/ratchet-dev/ratchet/internal/exact"
+
 // Kind is the result of a dispatch after its receipt accepted it.
 type Kind string
 
@@ -72,4 +74,4 @@ var Kinds = []Kind{
 }
 
 // UnmarshalText returns an error for an unknown kind.
-func (k *Kind) UnmarshalText(b []byte) error { return decode(k, b, "outcome", Kinds) }
+func (k *Kind) UnmarshalText(b []byte) error { return exact.Word(k, b, "outcome", Kinds) }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // Delivery is the peer's own word for how it took a message.
@@ -58,7 +60,7 @@ const (
 
 // UnmarshalText returns an error for an unknown reason.
 func (r *Retention) UnmarshalText(b []byte) error {
-	return decode(r, b, "retention", []Retention{KillUnconfirmed, ObserveFailed})
+	return exact.Word(r, b, "retention", []Retention{KillUnconfirmed, ObserveFailed})
 }
 
 // Diagnostic names the process and the files of a retained lock.

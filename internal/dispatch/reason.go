@@ -1,5 +1,7 @@
 package dispatch
 
+import "github.com/ratchet-dev/ratchet/internal/exact"
+
 // Reason says why a dispatch is rejected before any transport is tried. A later failure is an
 // Outcome and never a Reason.
 type Reason string
@@ -29,7 +31,7 @@ var Reasons = []Reason{
 }
 
 // UnmarshalText returns an error for an unknown reason.
-func (r *Reason) UnmarshalText(b []byte) error { return decode(r, b, "reject reason", Reasons) }
+func (r *Reason) UnmarshalText(b []byte) error { return exact.Word(r, b, "reject reason", Reasons) }
 
 // BeforeProbe reports whether the reason is decided before the target is probed. Exactly these
 // reasons have no liveness.

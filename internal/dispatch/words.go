@@ -3,6 +3,8 @@ package dispatch
 import (
 	"fmt"
 	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // Intent is the outcome that the caller declares. It is never inferred.
@@ -18,7 +20,7 @@ const (
 var Intents = []Intent{FireAndForget, OwnedOutcome}
 
 // UnmarshalText returns an error for an unknown intent.
-func (i *Intent) UnmarshalText(b []byte) error { return decode(i, b, "intent", Intents) }
+func (i *Intent) UnmarshalText(b []byte) error { return exact.Word(i, b, "intent", Intents) }
 
 // Mode says how a busy target takes the message. It means nothing to a mailbox and to a resume.
 type Mode string
@@ -33,7 +35,7 @@ const (
 var Modes = []Mode{Steer, FollowUp}
 
 // UnmarshalText returns an error for an unknown mode.
-func (m *Mode) UnmarshalText(b []byte) error { return decode(m, b, "mode", Modes) }
+func (m *Mode) UnmarshalText(b []byte) error { return exact.Word(m, b, "mode", Modes) }
 
 // Liveness is the known state of a citizen.
 type Liveness string
@@ -50,7 +52,7 @@ const (
 var Livenesses = []Liveness{Alive, Dead, Indeterminate, Unsupported}
 
 // UnmarshalText returns an error for an unknown liveness.
-func (l *Liveness) UnmarshalText(b []byte) error { return decode(l, b, "liveness", Livenesses) }
+func (l *Liveness) UnmarshalText(b []byte) error { return exact.Word(l, b, "liveness", Livenesses) }
 
 // Standing is the axis that the table is keyed on: the part of a liveness that bears on routing.
 // Unsupported never reaches it.
@@ -87,7 +89,7 @@ const (
 var Transports = []Transport{ControlSocket, SpawnBg, TmuxLive, MetaMailbox}
 
 // UnmarshalText returns an error for an unknown transport.
-func (t *Transport) UnmarshalText(b []byte) error { return decode(t, b, "transport", Transports) }
+func (t *Transport) UnmarshalText(b []byte) error { return exact.Word(t, b, "transport", Transports) }
 
 // Action is the action on the target.
 type Action string
@@ -102,7 +104,7 @@ const (
 var Actions = []Action{Send, Resume}
 
 // UnmarshalText returns an error for an unknown action.
-func (a *Action) UnmarshalText(b []byte) error { return decode(a, b, "action", Actions) }
+func (a *Action) UnmarshalText(b []byte) error { return exact.Word(a, b, "action", Actions) }
 
 // Ownership says who answers for the target's work on the message.
 type Ownership string
@@ -117,15 +119,7 @@ const (
 var Ownerships = []Ownership{AckOnly, Owned}
 
 // UnmarshalText returns an error for an unknown ownership.
-func (o *Ownership) UnmarshalText(b []byte) error { return decode(o, b, "ownership", Ownerships) }
-
-func decode[T ~string](to *T, b []byte, what string, set []T) error {
-	if err := known(T(b), what, set); err != nil {
-		return err
-	}
-	*to = T(b)
-	return nil
-}
+func (o *Ownership) UnmarshalText(b []byte) error { return exact.Word(o, b, "ownership", Ownerships) }
 
 func known[T ~string](word T, what string, set []T) error {
 	if !slices.Contains(set, word) {

@@ -5,8 +5,9 @@ package failure
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // Code is the kind of a failure.
@@ -26,11 +27,7 @@ var Codes = []Code{Timeout, RateLimit, Auth, BadRequest, Unknown}
 
 // UnmarshalText refuses an unknown code.
 func (c *Code) UnmarshalText(b []byte) error {
-	if !slices.Contains(Codes, Code(b)) {
-		return fmt.Errorf("unknown error code %q", b)
-	}
-	*c = Code(b)
-	return nil
+	return exact.Word(c, b, "error code", Codes)
 }
 
 // MaxMessage bounds Error.Message where a provider makes it, because error texts enter the workflow's

@@ -1,9 +1,6 @@
 package patch
 
-import (
-	"fmt"
-	"slices"
-)
+import "github.com/ratchet-dev/ratchet/internal/exact"
 
 var (
 	kinds        = []Kind{Added, Modified, Deleted, Renamed, Copied, ModeOnly}
@@ -14,22 +11,13 @@ var (
 )
 
 // UnmarshalText accepts the words of the set only.
-func (k *Kind) UnmarshalText(b []byte) error { return parseWord(k, b, kinds) }
+func (k *Kind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", kinds) }
 
 // UnmarshalText accepts the words of the set only.
-func (r *Result) UnmarshalText(b []byte) error { return parseWord(r, b, results) }
+func (r *Result) UnmarshalText(b []byte) error { return exact.Word(r, b, "word", results) }
 
 // UnmarshalText accepts the words of the set only.
-func (k *RefusalKind) UnmarshalText(b []byte) error { return parseWord(k, b, refusalKinds) }
+func (k *RefusalKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", refusalKinds) }
 
 // UnmarshalText accepts the words of the set only.
-func (k *RepairKind) UnmarshalText(b []byte) error { return parseWord(k, b, repairKinds) }
-
-// parseWord sets into to the word b if set contains it.
-func parseWord[T ~string](into *T, b []byte, set []T) error {
-	if !slices.Contains(set, T(b)) {
-		return fmt.Errorf("unknown word %q", b)
-	}
-	*into = T(b)
-	return nil
-}
+func (k *RepairKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", repairKinds) }

@@ -11,10 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 	"unicode/utf8"
 
+	"github.com/ratchet-dev/ratchet/internal/exact"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -177,11 +177,7 @@ var FinishReasons = []FinishReason{Stop, Length, TimedOut, Failed}
 
 // UnmarshalText refuses an unknown finish reason.
 func (f *FinishReason) UnmarshalText(b []byte) error {
-	if !slices.Contains(FinishReasons, FinishReason(b)) {
-		return fmt.Errorf("unknown finish reason %q: want one of %q", b, FinishReasons)
-	}
-	*f = FinishReason(b)
-	return nil
+	return exact.Word(f, b, "finish reason", FinishReasons)
 }
 
 // MaxTail bounds Progress.Tail.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/allow"
+	"github.com/ratchet-dev/ratchet/internal/exact"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
@@ -105,7 +106,7 @@ const (
 var Channels = []Channel{CommandChannel, WebhookChannel}
 
 // UnmarshalText refuses an unknown channel.
-func (c *Channel) UnmarshalText(b []byte) error { return decodeWord(c, b, "channel", Channels) }
+func (c *Channel) UnmarshalText(b []byte) error { return exact.Word(c, b, "channel", Channels) }
 
 // Size bounds a patch. Zero members mean the patch engine's own limits.
 type Size struct {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // Verdict is an approver's yes or no.
@@ -19,7 +21,7 @@ const (
 // UnmarshalText refuses an unknown verdict. A signal with an unknown verdict is
 // dropped whole.
 func (v *Verdict) UnmarshalText(b []byte) error {
-	if decodeWord(v, b, "decision", []Verdict{Approve, Reject}) != nil {
+	if exact.Word(v, b, "decision", []Verdict{Approve, Reject}) != nil {
 		return fmt.Errorf("invalid decision %q: want approve or reject", clipText(string(b), maxNameBytes))
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // Naming names the results of a run. It is fixed at the start. The zero Naming means the branch of
@@ -264,11 +266,7 @@ var origins = []Origin{FromFlag, FromUser, FromRepository, FromDetection, FromDe
 
 // UnmarshalText refuses words that are no origin.
 func (o *Origin) UnmarshalText(text []byte) error {
-	if !slices.Contains(origins, Origin(text)) {
-		return fmt.Errorf("unknown origin %q", text)
-	}
-	*o = Origin(text)
-	return nil
+	return exact.Word(o, text, "origin", origins)
 }
 
 // check returns the errors of the names.

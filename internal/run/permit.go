@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // Tools is the policy for an agent's tool calls that its sandbox does not settle.
@@ -20,7 +22,7 @@ const (
 
 // UnmarshalText refuses an unknown policy.
 func (t *Tools) UnmarshalText(b []byte) error {
-	return decodeWord(t, b, "tool policy", []Tools{AskTools, AllowTools, DenyTools})
+	return exact.Word(t, b, "tool policy", []Tools{AskTools, AllowTools, DenyTools})
 }
 
 // Permission is a tool call of an agent that waits for a person. Digest is the

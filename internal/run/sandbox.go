@@ -1,6 +1,10 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
+)
 
 // Sandbox says whether the programs of a run work in the box: its checks, its
 // `command:` providers and its agents.
@@ -14,7 +18,7 @@ const (
 
 // UnmarshalText refuses an unknown policy.
 func (b *Sandbox) UnmarshalText(text []byte) error {
-	return decodeWord(b, text, "sandbox policy", []Sandbox{SandboxRequired, SandboxOff})
+	return exact.Word(b, text, "sandbox policy", []Sandbox{SandboxRequired, SandboxOff})
 }
 
 // Off reports whether the programs run without the box. Every word except

@@ -3,10 +3,7 @@
 // pure: no I/O, no clock, no Temporal. Package workflows carries out the steps.
 package run
 
-import (
-	"fmt"
-	"slices"
-)
+import "github.com/ratchet-dev/ratchet/internal/exact"
 
 // Phase is one of the five phases of the loop.
 type Phase string
@@ -24,7 +21,7 @@ const (
 var Phases = []Phase{Plan, Execute, Evaluate, Fix, Ask}
 
 // UnmarshalText refuses an unknown phase.
-func (p *Phase) UnmarshalText(b []byte) error { return decodeWord(p, b, "phase", Phases) }
+func (p *Phase) UnmarshalText(b []byte) error { return exact.Word(p, b, "phase", Phases) }
 
 // Role returns the role that serves the phase; empty for Ask.
 func (p Phase) Role() Role { return roleOf[p] }
@@ -46,7 +43,7 @@ var Roles = []Role{Planner, Developer, Evaluator, Fixer}
 var roleOf = map[Phase]Role{Plan: Planner, Execute: Developer, Evaluate: Evaluator, Fix: Fixer}
 
 // UnmarshalText refuses an unknown role.
-func (r *Role) UnmarshalText(b []byte) error { return decodeWord(r, b, "role", Roles) }
+func (r *Role) UnmarshalText(b []byte) error { return exact.Word(r, b, "role", Roles) }
 
 // Status is the status of a run as the outside sees it.
 type Status string
@@ -66,7 +63,7 @@ const (
 var Statuses = []Status{Created, Running, AwaitingApproval, AwaitingInput, Completed, Failed, Canceled}
 
 // UnmarshalText refuses an unknown status.
-func (s *Status) UnmarshalText(b []byte) error { return decodeWord(s, b, "status", Statuses) }
+func (s *Status) UnmarshalText(b []byte) error { return exact.Word(s, b, "status", Statuses) }
 
 // Terminal reports whether the run has ended.
 func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Canceled }
@@ -113,7 +110,7 @@ const (
 var Policies = []Policy{Always, Risky, Never}
 
 // UnmarshalText refuses an unknown policy.
-func (p *Policy) UnmarshalText(b []byte) error { return decodeWord(p, b, "approval policy", Policies) }
+func (p *Policy) UnmarshalText(b []byte) error { return exact.Word(p, b, "approval policy", Policies) }
 
 // Result is the result of a phase that ended normally.
 type Result string
@@ -136,12 +133,4 @@ const (
 var results = []Result{Planned, Patched, Rejected, Asked, Noop, Pass, Fixable, Blocked, Answered}
 
 // UnmarshalText refuses an unknown result.
-func (r *Result) UnmarshalText(b []byte) error { return decodeWord(r, b, "result", results) }
-
-func decodeWord[T ~string](to *T, b []byte, what string, known []T) error {
-	if !slices.Contains(known, T(b)) {
-		return fmt.Errorf("unknown %s %q", what, b)
-	}
-	*to = T(b)
-	return nil
-}
+func (r *Result) UnmarshalText(b []byte) error { return exact.Word(r, b, "result", results) }

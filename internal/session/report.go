@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/exact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -84,5 +85,5 @@ const (
 
 // UnmarshalText refuses an unknown kind.
 func (k *SightKind) UnmarshalText(b []byte) error {
-	return decodeWord(k, b, "sight", []SightKind{TurnOpened, UserMessage, TurnClosed})
+	return exact.Word(k, b, "sight", []SightKind{TurnOpened, UserMessage, TurnClosed})
 }

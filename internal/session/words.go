@@ -7,8 +7,9 @@ package session
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // ID identifies a session; new ones are UUIDs of version 7.
@@ -59,7 +60,7 @@ const (
 var States = []State{Starting, Idle, Working, Asking, Asleep, Dead, Lost, Foreign, Unable, Retired}
 
 // UnmarshalText refuses an unknown state.
-func (s *State) UnmarshalText(b []byte) error { return decodeWord(s, b, "session state", States) }
+func (s *State) UnmarshalText(b []byte) error { return exact.Word(s, b, "session state", States) }
 
 // End is the way in which a sitting ended: the time between the start of an agent's process and its end.
 type End string
@@ -79,7 +80,7 @@ const (
 var Ends = []End{Slept, Ended, Died, WasLost, Held, Unstarted, Forgotten}
 
 // UnmarshalText refuses an unknown end.
-func (e *End) UnmarshalText(b []byte) error { return decodeWord(e, b, "end of an agent process", Ends) }
+func (e *End) UnmarshalText(b []byte) error { return exact.Word(e, b, "end of an agent process", Ends) }
 
 // Outcome is the way in which a message ended.
 type Outcome string
@@ -98,7 +99,7 @@ const (
 var Outcomes = []Outcome{Completed, Interrupted, Failed, CutOff, Unknown, Withdrawn}
 
 // UnmarshalText refuses an unknown outcome.
-func (o *Outcome) UnmarshalText(b []byte) error { return decodeWord(o, b, "outcome", Outcomes) }
+func (o *Outcome) UnmarshalText(b []byte) error { return exact.Word(o, b, "outcome", Outcomes) }
 
 // Stage says how far the note on disk shows the handing over of a message.
 type Stage string
@@ -114,13 +115,4 @@ const (
 var Stages = []Stage{Begun, Heard, Closed}
 
 // UnmarshalText refuses an unknown stage.
-func (s *Stage) UnmarshalText(b []byte) error { return decodeWord(s, b, "stage", Stages) }
-
-// decodeWord sets to to the word b if the set has it.
-func decodeWord[W ~string](to *W, b []byte, what string, words []W) error {
-	if !slices.Contains(words, W(b)) {
-		return fmt.Errorf("unknown %s %q", what, b)
-	}
-	*to = W(b)
-	return nil
-}
+func (s *Stage) UnmarshalText(b []byte) error { return exact.Word(s, b, "stage", Stages) }

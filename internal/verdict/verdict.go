@@ -3,10 +3,7 @@
 // model. There is no pass by default.
 package verdict
 
-import (
-	"fmt"
-	"slices"
-)
+import "github.com/ratchet-dev/ratchet/internal/exact"
 
 // Word is the one word of a verdict.
 type Word string
@@ -22,11 +19,7 @@ var decisions = []Word{Pass, Fix, Ask}
 
 // UnmarshalText accepts the three words only.
 func (d *Word) UnmarshalText(b []byte) error {
-	if !slices.Contains(decisions, Word(b)) {
-		return fmt.Errorf("unknown decision %q", b)
-	}
-	*d = Word(b)
-	return nil
+	return exact.Word(d, b, "decision", decisions)
 }
 
 // Verdict is one parsed verdict.

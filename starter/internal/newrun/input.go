@@ -84,16 +84,16 @@ func InputFrom(ctx context.Context, c *factory.Factory, f Flags, src workspace.S
 // ReadWords reads the flags that hold words of a closed set.
 func (f Flags) ReadWords(in *run.Input) error {
 	if err := in.Policy.UnmarshalText([]byte(f.Policy)); err != nil {
-		return usage.Errorf("--approve: %w: want always, risky or never", err)
+		return usage.Errorf("--approve: %w", err)
 	}
 	if err := in.Tools.UnmarshalText([]byte(f.Tools)); err != nil {
-		return usage.Errorf("--tools: %w: want ask, allow or deny", err)
+		return usage.Errorf("--tools: %w", err)
 	}
 	if f.Sandbox == "" {
 		f.Sandbox = string(run.SandboxRequired)
 	}
 	if err := in.Sandbox.UnmarshalText([]byte(f.Sandbox)); err != nil {
-		return usage.Errorf("--sandbox: %w: want required or off", err)
+		return usage.Errorf("--sandbox: %w", err)
 	}
 	return nil
 }

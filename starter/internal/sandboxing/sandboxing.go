@@ -18,7 +18,7 @@ import (
 func Choose(c *factory.Factory, flag string) (policy run.Sandbox, err error) {
 	if flag != "" {
 		if err := policy.UnmarshalText([]byte(flag)); err != nil {
-			return "", usage.Errorf("--sandbox: %w: want required or off", err)
+			return "", usage.Errorf("--sandbox: %w", err)
 		}
 		return policy, nil
 	}

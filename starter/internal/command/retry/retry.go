@@ -207,7 +207,7 @@ func (f retryFlags) changeInput(in *run.Input) (left []string, err error) {
 	set("check-timeout", func() { in.Timeouts.Check = f.limits.Check })
 	set("approve", func() { err = in.Policy.UnmarshalText([]byte(f.policy)) })
 	if err != nil {
-		return nil, usage.Errorf("--approve: %w: want always, risky or never", err)
+		return nil, usage.Errorf("--approve: %w", err)
 	}
 	set("provider", func() { left, err = f.changeProvider(in, origins) })
 	in.Origins = origins

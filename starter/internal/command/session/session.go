@@ -187,7 +187,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 		return in, &usage.Error{Err: err}
 	}
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
-		return in, usage.Errorf("--tools: %w: want ask, allow or deny", err)
+		return in, usage.Errorf("--tools: %w", err)
 	}
 	if in.Sandbox, err = sandboxing.Choose(c, f.sandbox); err != nil {
 		return in, err
