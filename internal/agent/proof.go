@@ -22,22 +22,6 @@ func (t Thread) Prove(s delivery.Session, can delivery.Capabilities) delivery.Pr
 	}
 }
 
-// Observe returns what an event of a watched session says about the deliveries into its thread; nil if it
-// tells nothing. Now is when the event was read.
-func Observe(e Event, session string, epoch int, now time.Time) delivery.Payload {
-	switch e := e.(type) {
-	case TurnOpened:
-		return delivery.TurnSeen{Turn: e.ID, What: delivery.TurnStarted, At: now, Session: session, Epoch: epoch}
-	case UserMessage:
-		if e.Marker != "" {
-			return delivery.Marked{Marker: e.Marker, Turn: e.Turn, First: e.First, At: now, Session: session, Epoch: epoch}
-		}
-	case TurnClosed:
-		return delivery.TurnSeen{Turn: e.ID, What: delivery.EndOf(e.Status), At: e.At, Session: session, Epoch: epoch}
-	}
-	return nil
-}
-
 // Reconcile returns what the read shows of the message with the marker: the turn that has it and, if the
 // agent stamped it, the turn's end. A marker in two turns shows nothing.
 func (t Thread) Reconcile(marker, session string, epoch int, now time.Time) []delivery.Payload {

@@ -42,26 +42,6 @@ func TestAReadProvesTheEpoch(t *testing.T) {
 	}
 }
 
-func TestWhatEventsTellOfDeliveries(t *testing.T) {
-	before := readAt.Add(-time.Second)
-	for name, tc := range map[string]struct {
-		event agent.Event
-		want  delivery.Payload
-	}{
-		"a turn opened":            {agent.TurnOpened{ID: "u"}, delivery.TurnSeen{Turn: "u", What: delivery.TurnStarted, At: readAt, Session: "s", Epoch: 7}},
-		"a message":                {agent.UserMessage{Turn: "u", Marker: "m", First: true}, delivery.Marked{Marker: "m", Turn: "u", First: true, At: readAt, Session: "s", Epoch: 7}},
-		"a message of nobody":      {agent.UserMessage{Turn: "u"}, nil},
-		"a turn completed":         {agent.TurnClosed{ID: "u", Status: "completed", At: before}, delivery.TurnSeen{Turn: "u", What: delivery.TurnCompleted, At: before, Session: "s", Epoch: 7}},
-		"a turn ended in new ways": {agent.TurnClosed{ID: "u", Status: "shelved", At: before}, delivery.TurnSeen{Turn: "u", What: delivery.TurnReplaced, At: before, Session: "s", Epoch: 7}},
-		"a text":                   {agent.Text{Text: "completed"}, nil},
-		"the end of a Send":        {agent.Turn{Status: agent.Completed}, nil},
-	} {
-		if got := agent.Observe(tc.event, "s", 7, readAt); !reflect.DeepEqual(got, tc.want) {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
 func TestAReadReconciles(t *testing.T) {
 	marked := delivery.Marked{Marker: "m", Turn: "u", First: true, At: readAt, Session: "s", Epoch: 7, Read: true}
 	done := delivery.TurnSeen{Turn: "u", What: delivery.TurnCompleted, At: readAt, Session: "s", Epoch: 7, Read: true}

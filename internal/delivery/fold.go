@@ -20,19 +20,6 @@ func outOfTurn(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, ErrTransition)...)
 }
 
-// Fold returns the snapshot that results from the events, from the first on, and the audit entries.
-func Fold(events []Event) (*Snapshot, []Line, error) {
-	s, lines := new(Snapshot), []Line(nil)
-	for _, e := range events {
-		told, err := s.Apply(e)
-		if err != nil {
-			return nil, nil, err
-		}
-		lines = append(lines, told...)
-	}
-	return s, lines, nil
-}
-
 // Apply folds one event into the snapshot and returns the audit entries about it. For an event that is
 // out of turn it returns an error that wraps ErrTransition or ErrRefused, and leaves the snapshot
 // unchanged.

@@ -220,6 +220,39 @@ func (c *Child) WaitForEnd(ctx context.Context) bool {
 // end is still read.
 const lastWords = 2 * time.Second
 
+// Await waits for an event, at most for d, while ctx lasts and until over is closed.
+func Await(ctx context.Context, d time.Duration, over, event <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-event:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-over:
+	}
+}
+
+// ExitAfter returns how the client ended, after the error that has ended its output. It ends a client whose output cannot
+// be read.
+func (c *Child) ExitAfter(err error) (e agent.Exit, unexpected bool) {
+	if errors.Is(err, io.EOF) {
+		<-c.Done()
+		return c.Exit()
+	}
+	_, gone := c.Exit()
+	alive := c.Alive()
+	c.End()
+	return agent.Exit{Code: -1, Stderr: err.Error()}, alive || gone
+}
+
+// GuardPrompt returns a text that a client takes for a prompt: one that begins with a slash may be a command.
+func GuardPrompt(text string) string {
+	if strings.HasPrefix(text, "/") {
+		return " " + text
+	}
+	return text
+}
+
 // End ends the program and all processes that it started, and returns when they
 // have ended. It sends SIGTERM, waits for the grace, and sends SIGKILL. Output that
 // is not read then is lost.

@@ -3,9 +3,6 @@ package claude
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -96,16 +93,7 @@ func (s *session) sendPrompt(ctx context.Context, text, id string) error {
 	if err := s.awaitRepeat(ctx); err != nil {
 		return err
 	}
-	return s.writeFrameWithin(ctx, userFrame{Type: "user", Message: userMessage{"user", guardPrompt(text)}, UUID: id})
-}
-
-// guardPrompt returns a text that the client takes for a prompt. A text that
-// begins with a slash may be a command (docs/contracts/claude-code.md, 4).
-func guardPrompt(text string) string {
-	if strings.HasPrefix(text, "/") {
-		return " " + text
-	}
-	return text
+	return s.writeFrameWithin(ctx, userFrame{Type: "user", Message: userMessage{"user", child.GuardPrompt(text)}, UUID: id})
 }
 
 func (s *session) beginTurn(text, id string, delivery bool) (*turn, error) {
@@ -201,11 +189,11 @@ func (s *session) Stop(ctx context.Context) error {
 func (s *session) windDown(ctx context.Context) {
 	if t := s.markInterrupted(); t != nil {
 		go s.sendInterrupt() // would block if the client no longer reads
-		s.waitFor(ctx, t.ended, patience)
+		child.Await(ctx, patience, s.over, t.ended)
 	}
-	s.waitFor(ctx, nil, time.Until(s.transcriptDone()))
+	child.Await(ctx, time.Until(s.transcriptDone()), s.over, nil)
 	s.child.CloseStdin() // fails harmlessly if the client has ended
-	s.waitFor(ctx, s.child.Done(), patience)
+	child.Await(ctx, patience, s.over, s.child.Done())
 }
 
 // transcriptDone returns the time at which the transcript is complete.
@@ -213,19 +201,6 @@ func (s *session) transcriptDone() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastEnd.Add(transcribed)
-}
-
-// waitFor waits for an event, at most for d, while ctx lasts and frames can be
-// read.
-func (s *session) waitFor(ctx context.Context, event <-chan struct{}, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-event:
-	case <-timer.C:
-	case <-ctx.Done():
-	case <-s.over:
-	}
 }
 
 // abandonStart ends a session whose start failed.
@@ -263,21 +238,7 @@ func (s *session) readFrames() {
 			s.takeFrame(line)
 			continue
 		}
-		if !errors.Is(err, io.EOF) {
-			s.endUnreadable(err)
-			return
-		}
-		<-s.child.Done()
-		exit, unexpected := s.child.Exit()
-		s.finishSession(exit, unexpected)
+		s.finishSession(s.child.ExitAfter(err))
 		return
 	}
-}
-
-// endUnreadable ends a client whose output cannot be read.
-func (s *session) endUnreadable(err error) {
-	_, ended := s.child.Exit()
-	alive := s.child.Alive()
-	s.child.End()
-	s.finishSession(agent.Exit{Code: -1, Stderr: err.Error()}, alive || ended)
 }

@@ -38,12 +38,27 @@ func (d *deliveries) do(p delivery.Payload) {
 	}
 }
 
+// observed returns what an event of a watched session tells of the deliveries into its thread; nil if it tells nothing.
+func observed(e agent.Event, session string, epoch int, now time.Time) delivery.Payload {
+	switch e := e.(type) {
+	case agent.TurnOpened:
+		return delivery.TurnSeen{Turn: e.ID, What: delivery.TurnStarted, At: now, Session: session, Epoch: epoch}
+	case agent.UserMessage:
+		if e.Marker != "" {
+			return delivery.Marked{Marker: e.Marker, Turn: e.Turn, First: e.First, At: now, Session: session, Epoch: epoch}
+		}
+	case agent.TurnClosed:
+		return delivery.TurnSeen{Turn: e.ID, What: delivery.EndOf(e.Status), At: e.At, Session: session, Epoch: epoch}
+	}
+	return nil
+}
+
 // observe tells the fold the events of the session so far. Most are of turns that deliver nothing.
 func (d *deliveries) observe() {
 	d.Helper()
 	for _, e := range d.l.Events()[d.read:] {
 		d.read++
-		p := agent.Observe(e, managed, d.fold.Session.Epoch, time.Now())
+		p := observed(e, managed, d.fold.Session.Epoch, time.Now())
 		if p == nil {
 			continue
 		}

@@ -181,10 +181,10 @@ func (s *session) Stop(ctx context.Context) error {
 // before it (docs/contracts/codex.md, 8).
 func (s *session) windDown(ctx context.Context) {
 	if t := s.abortPending(); t != nil {
-		s.waitFor(ctx, t.ended)
+		child.Await(ctx, patience, s.over, t.ended)
 	}
 	s.conn.closeInput()
-	s.waitFor(ctx, s.child.Done())
+	child.Await(ctx, patience, s.over, s.child.Done())
 }
 
 // abortPending aborts the pending requests and returns the current turn, which
@@ -200,18 +200,6 @@ func (s *session) abortPending() *turn {
 		s.interruptTurn(s.turn)
 	}
 	return s.turn
-}
-
-// waitFor waits for an event while ctx and our patience last and frames can be
-// read.
-func (s *session) waitFor(ctx context.Context, event <-chan struct{}) {
-	ctx, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	select {
-	case <-event:
-	case <-ctx.Done():
-	case <-s.over:
-	}
 }
 
 // abandonStart ends a session whose start failed.

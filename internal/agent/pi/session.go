@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -98,18 +95,9 @@ func (s *session) beginTurn(text, marker string) (*turn, error) {
 	s.turn = newTurn(s.turns)
 	s.turn.id, s.turn.marker, s.turn.taken = cmp.Or(marker, uuid.NewString()), marker, make(chan struct{})
 	s.owned.Begin(s.turn.id, marker)
-	text = guardPrompt(text)
+	text = child.GuardPrompt(text)
 	s.postFrame(command{ID: s.turn.prompt, Type: "prompt", Message: &text})
 	return s.turn, nil
-}
-
-// guardPrompt returns a text that pi takes for a prompt. A text that begins with a
-// slash may be a command of an extension, or pi's own.
-func guardPrompt(text string) string {
-	if strings.HasPrefix(text, "/") {
-		return " " + text
-	}
-	return text
 }
 
 func (s *session) Interrupt(ctx context.Context) error {
@@ -148,22 +136,10 @@ func (s *session) Stop(ctx context.Context) error {
 // of an interrupted turn into the transcript.
 func (s *session) windDown(ctx context.Context) {
 	if t := s.interruptTurn(); t != nil {
-		s.waitFor(ctx, t.ended)
+		child.Await(ctx, patience, s.over, t.ended)
 	}
 	s.child.CloseStdin() // fails harmlessly if pi has ended
-	s.waitFor(ctx, s.child.Done())
-}
-
-// waitFor waits for an event while patience and ctx last and frames can be read.
-func (s *session) waitFor(ctx context.Context, event <-chan struct{}) {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-event:
-	case <-timer.C:
-	case <-ctx.Done():
-	case <-s.over:
-	}
+	child.Await(ctx, patience, s.over, s.child.Done())
 }
 
 // abandonStart ends a session whose start failed.
@@ -220,21 +196,9 @@ func (s *session) readFrames() {
 			s.takeFrame(line)
 			continue
 		}
-		exit, unexpected := s.waitForExit(err)
+		exit, unexpected := s.child.ExitAfter(err)
 		s.out.closeOutbox()
 		s.finishSession(exit, unexpected)
 		return
 	}
-}
-
-// waitForExit returns how pi ended. It ends a pi whose output cannot be read.
-func (s *session) waitForExit(err error) (e agent.Exit, unexpected bool) {
-	if errors.Is(err, io.EOF) {
-		<-s.child.Done()
-		return s.child.Exit()
-	}
-	_, gone := s.child.Exit()
-	alive := s.child.Alive()
-	s.child.End()
-	return agent.Exit{Code: -1, Stderr: err.Error()}, alive || gone
 }

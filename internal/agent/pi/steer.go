@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 var _ agent.Steerer = (*session)(nil)
@@ -32,7 +33,7 @@ type queue struct {
 
 // Steer implements agent.Steerer.
 func (s *session) Steer(ctx context.Context, text string) error {
-	answer, err := s.sendSteer(guardPrompt(text))
+	answer, err := s.sendSteer(child.GuardPrompt(text))
 	if err != nil {
 		return err
 	}
