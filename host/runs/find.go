@@ -223,30 +223,38 @@ func (c *Client) Find(ctx context.Context, name string) (run.ID, error) {
 			return run.ID(stem), err
 		}
 	}
-	return c.completeName(ctx, name, stems)
+	id, err := CompleteID("run", name, stems, func(stem run.ID) (ids []run.ID, err error) {
+		found, err := c.listRuns(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, stem.WorkflowID()), 20)
+		for _, l := range found {
+			ids = append(ids, l.ID)
+		}
+		return ids, err
+	})
+	if id == "" && err == nil {
+		err = &NotFoundError{name}
+	}
+	return id, err
 }
 
-func (c *Client) completeName(ctx context.Context, name string, stems []string) (run.ID, error) {
-	var ids []run.ID
+// CompleteID returns the only id that begins with one of the stems, by lists of ids that may; empty: there is none.
+func CompleteID[ID ~string](what, name string, stems []string, list func(stem ID) ([]ID, error)) (ID, error) {
+	var ids []ID
 	for _, stem := range stems {
-		found, err := c.listRuns(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, run.ID(stem).WorkflowID()), 20)
+		found, err := list(ID(stem))
 		if err != nil {
 			return "", err
 		}
-		for _, l := range found {
-			if strings.HasPrefix(string(l.ID), stem) && !slices.Contains(ids, l.ID) {
-				ids = append(ids, l.ID)
+		for _, id := range found {
+			if stem != "" && strings.HasPrefix(string(id), stem) && !slices.Contains(ids, id) {
+				ids = append(ids, id)
 			}
 		}
 	}
-	switch len(ids) {
-	case 0:
-		return "", &NotFoundError{name}
-	case 1:
-		return ids[0], nil
-	}
 	slices.Sort(ids)
-	return "", fmt.Errorf("%d run ids begin with %q, such as %s and %s: type more of it", len(ids), name, ids[0], ids[1])
+	if len(ids) > 1 {
+		return "", fmt.Errorf("%d %s ids begin with %q, such as %s and %s: type more of it", len(ids), what, name, ids[0], ids[1])
+	}
+	return append(ids, "")[0], nil
 }
 
 // Execution is a run as the engine sees it. It is current and needs no worker.

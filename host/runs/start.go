@@ -88,7 +88,6 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
 		StaticSummary:                            page.OfLine(titleOf(in)),
-		StaticDetails:                            page.OfInput(in),
 		Memo:                                     c.memoOf(in),
 		TypedSearchAttributes:                    temporal.NewSearchAttributes(attributes...),
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -166,7 +165,17 @@ func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
 			return session.ID(stem), err
 		}
 	}
-	return c.completeName(ctx, name, stems)
+	id, err := runs.CompleteID("session", name, stems, func(stem session.ID) (ids []session.ID, err error) {
+		found, err := c.listMatching(ctx, fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew' AND WorkflowId STARTS_WITH '%s'", workflowType, stem.WorkflowID()), 50)
+		for _, l := range found {
+			ids = append(ids, l.ID)
+		}
+		return ids, err
+	})
+	if id == "" && err == nil {
+		err = &NotFoundError{name}
+	}
+	return id, err
 }
 
 // knowsSession reports whether there is a session with the id.
@@ -178,30 +187,6 @@ func (c Client) knowsSession(ctx context.Context, id session.ID) (bool, error) {
 		return false, nil
 	}
 	return d.GetWorkflowExecutionInfo().GetType().GetName() == workflowType, err
-}
-
-// completeName returns the session whose id alone begins with one of the stems.
-func (c Client) completeName(ctx context.Context, name string, stems []string) (session.ID, error) {
-	var ids []session.ID
-	for _, stem := range stems {
-		query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew' AND WorkflowId STARTS_WITH '%s'", workflowType, session.ID(stem).WorkflowID())
-		found, err := c.listMatching(ctx, query, 50)
-		if err != nil {
-			return "", err
-		}
-		for _, l := range found {
-			if strings.HasPrefix(string(l.ID), stem) && !slices.Contains(ids, l.ID) {
-				ids = append(ids, l.ID)
-			}
-		}
-	}
-	switch len(ids) {
-	case 0:
-		return "", &NotFoundError{name}
-	case 1:
-		return ids[0], nil
-	}
-	return "", fmt.Errorf("%d session ids begin with %q, such as %s and %s: type more of it", len(ids), name, ids[0], ids[1])
 }
 
 // State returns the session's state. A session whose workflow was ended from outside is retired, whatever its last state

@@ -361,27 +361,3 @@ func describeCost(s *run.Snapshot) string {
 func describeStat(s run.Stat) string {
 	return fmt.Sprintf("%s, +%d −%d", display.Count(s.Files, "file", "files"), s.Added, s.Deleted)
 }
-
-// OfInput returns the Markdown that the Web UI shows for the input of a run, beside its state. It
-// is shorter than 20,000 bytes, the server's limit.
-func OfInput(in run.Input) string {
-	var m markdown
-	m.prose(in.Goal, shownAsked)
-	item := func(name, value string) { m.printf("- %s: %s\n", name, inlineCode(clipRunes(value, 300))) }
-	item("Repository", in.Repository.Path)
-	item("Base", string(in.Repository.Base))
-	if in.Session != "" {
-		item("Started by the agent of session", in.Session)
-	}
-	for _, r := range run.Roles {
-		if spec := in.Providers.For(r); spec != "" {
-			item("Provider of the "+string(r), spec)
-		}
-	}
-	for _, check := range in.Checks[:min(len(in.Checks), shownChecks)] {
-		item("Check", check)
-	}
-	item("Approval", string(in.Policy))
-	item("Sandbox", string(in.Sandbox.WithDefault()))
-	return m.String()
-}

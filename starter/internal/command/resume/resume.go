@@ -62,14 +62,15 @@ func recordPath(ctx context.Context, c *factory.Factory, word string) (string, e
 			return "", err
 		}
 	}
-	ids := []run.ID{run.ID(word)}
+	ids := []string{word}
 	if id, ok := run.IDOf(word); ok {
-		ids = append(ids, id)
+		ids = append(ids, string(id))
 	}
 	if id, ok := rundir.RunNamed(c.RunsDir, name); named && ok {
-		ids = []run.ID{id}
+		ids = []string{string(id)}
 	}
-	for _, id := range ids {
+	for _, text := range ids {
+		id := run.ID(text)
 		if dir, err := c.OpenRecord(id); id.Validate() == nil && err == nil {
 			return dir.Path(), nil
 		}
@@ -107,18 +108,12 @@ func recordNumbered(ctx context.Context, c *factory.Factory, number int) (run.Na
 
 // recordBeginning returns the directory of the only run of this host whose id begins with one of the stems. It returns
 // the word unchanged if there is none.
-func recordBeginning(c *factory.Factory, word string, stems []run.ID) (string, error) {
-	ids, _ := rundir.IDs(c.RunsDir)
-	ids = slices.DeleteFunc(ids, func(id run.ID) bool {
-		return !slices.ContainsFunc(stems, func(stem run.ID) bool { return stem != "" && strings.HasPrefix(string(id), string(stem)) })
-	})
-	switch len(ids) {
-	case 0:
-		return word, nil
-	case 1:
-		return filepath.Join(c.RunsDir, "workflows", string(ids[0])), nil
+func recordBeginning(c *factory.Factory, word string, stems []string) (string, error) {
+	id, err := runs.CompleteID("run", word, stems, func(run.ID) ([]run.ID, error) { return rundir.IDs(c.RunsDir) })
+	if id == "" || err != nil {
+		return word, err
 	}
-	return "", fmt.Errorf("%q is the beginning of %d run ids, %s and %s among them: type more of it", word, len(ids), ids[0], ids[1])
+	return filepath.Join(c.RunsDir, "workflows", string(id)), nil
 }
 
 // Rebuild folds the events in a run's directory. Unless a runs directory was chosen, it makes
