@@ -80,6 +80,6 @@ func (t *attempt) keepPermission(p run.Permission, input []byte) (run.Permission
 		CallID: report.Summary(p.CallID), Tool: report.Summary(display.Line(p.Tool)), Digest: p.Digest, Input: ref, Candidate: t.Candidate,
 		Title:   report.Summary(display.Line(t.redact.String(p.Title))),
 		Reason:  report.Summary(display.Line(t.redact.String(p.Reason))),
-		Excerpt: display.Clip(display.Text(input), maxExcerpt),
+		Excerpt: display.Clip(display.Text(input), maxExcerpt), Dir: p.Dir,
 	}, err
 }

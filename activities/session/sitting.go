@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/toolcall"
 )
 
 // sitting is a process of an agent, from its start to its end. The activity Sit owns it and follows its
@@ -277,7 +278,7 @@ func (s *sitting) askPerson(asked agent.Permission) ([]session.Report, *SitResul
 	line := func(text string) string { return report.Summary(display.Line(s.a.Redact.String(text))) }
 	return []session.Report{{Asked: &run.Permission{
 		CallID: report.Summary(asked.CallID), Tool: line(asked.Tool), Digest: digest, Input: ref,
-		Title: line(asked.Title), Reason: line(asked.Reason), Excerpt: display.Clip(display.Text(input), maxExcerpt),
+		Title: line(toolcall.ShortenPaths(asked.Title, s.dir)), Reason: line(asked.Reason), Excerpt: display.Clip(display.Text(input), maxExcerpt), Dir: s.dir,
 	}}}, nil
 }
 

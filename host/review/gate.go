@@ -173,7 +173,7 @@ func (p *page) addTool(v *gateView, id run.ID, a run.PendingApproval) {
 	} else if strings.HasSuffix(a.Permission.Excerpt, "…") {
 		v.Missing = "Only the beginning of the input is on this host."
 	}
-	call := toolcall.Read(a.Permission.Tool, input)
+	call := toolcall.Read(a.Permission.Tool, input).Within(a.Permission.Dir)
 	v.Input = safeText(cmp.Or(call.Command, call.Target))
 	for _, m := range call.Rest {
 		v.Rest = append(v.Rest, toolcall.Member{Name: display.Line(m.Name), Value: safeText(m.Value)})

@@ -157,7 +157,7 @@ func askOf(a session.PendingAsk) askView {
 	if strings.HasSuffix(a.Excerpt, "…") {
 		v.Missing = "Only the beginning of the input is shown."
 	}
-	call := toolcall.Read(a.Permission.Tool, []byte(a.Excerpt))
+	call := toolcall.Read(a.Permission.Tool, []byte(a.Excerpt)).Within(a.Permission.Dir)
 	v.Input = safeText(cmp.Or(call.Command, call.Target))
 	for _, m := range call.Rest {
 		v.Rest = append(v.Rest, toolcall.Member{Name: display.Line(m.Name), Value: safeText(m.Value)})

@@ -35,6 +35,8 @@ type Permission struct {
 	Reason  string `json:"reason,omitempty"`
 	Input   Ref    `json:"input"`
 	Excerpt string `json:"excerpt,omitempty"` // head of the input, made safe for display
+	// Dir is the agent's checkout. People are shown the paths below it without it.
+	Dir string `json:"dir,omitempty"`
 	// Candidate is the number of the candidate that asks; zero: there is no contest.
 	Candidate int `json:"attempt,omitempty"`
 }

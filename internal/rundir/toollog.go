@@ -18,11 +18,14 @@ import (
 )
 
 // ToolReturned is the message of the log line about a tool call that has ended. Dir.ToolCalls reads these
-// lines, and those about notes.
+// lines, and those about notes and about what agents say.
 const ToolReturned = "tool returned"
 
 // NoteRead is the message of the log line about a person's note that an agent has read in its turn.
 const NoteRead = "note read"
+
+// AgentSaid is the message of the log line about what an agent has said.
+const AgentSaid = "agent said"
 
 // The words of a log line about who let an agent make a tool call.
 const (
@@ -32,10 +35,11 @@ const (
 )
 
 // ToolCall is a tool call of an agent that has ended, as the log has it. Its texts are the agent's. Or it is a note,
-// whose text is the target, and which By left.
+// whose text is the target, and which By left; or words of the agent, which are the target.
 type ToolCall struct {
 	Note bool   `json:"note,omitempty"`
 	By   string `json:"by,omitempty"`
+	Said bool   `json:"said,omitempty"`
 
 	Time      time.Time     `json:"ts"` // of its end
 	Phase     run.Phase     `json:"phase"`
@@ -108,8 +112,8 @@ func readFrom(root *os.Root, name string, from int64) []byte {
 func parseToolCall(line []byte) (c ToolCall, ok bool) {
 	stamp, rest, _ := bytes.Cut(line, []byte("] [INFO] "))
 	message, _, _ := bytes.Cut(rest, []byte(" {"))
-	note := string(message) == NoteRead
-	if !note && string(message) != ToolReturned || len(stamp) == 0 || stamp[0] != '[' {
+	note, said := string(message) == NoteRead, string(message) == AgentSaid
+	if !note && !said && string(message) != ToolReturned || len(stamp) == 0 || stamp[0] != '[' {
 		return c, false
 	}
 	at, err := time.Parse(time.RFC3339Nano, string(stamp[1:]))
@@ -123,8 +127,8 @@ func parseToolCall(line []byte) (c ToolCall, ok bool) {
 	if json.Unmarshal(rest[len(message):], &fields) != nil {
 		return c, false
 	}
-	if note {
-		return ToolCall{Time: at, Note: true, By: fields.By, Target: fields.Target, Candidate: fields.Attempt}, true
+	if note || said {
+		return ToolCall{Time: at, Note: note, Said: said, By: fields.By, Target: fields.Target, Candidate: fields.Attempt}, true
 	}
 	ms, _ := strconv.ParseInt(fields.Ms, 10, 64)
 	return ToolCall{

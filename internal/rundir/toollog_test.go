@@ -36,6 +36,12 @@ func TestToolCallsAreReadOnce(t *testing.T) {
 	if c.Target != "go vet" || c.Phase != "execute" || c.Candidate != 2 || c.Tool != "Bash" || c.Let != rundir.LetOnce || c.Took.Milliseconds() != 800 || !c.Failed || c.Output != "no" || c.Time.IsZero() || calls[1].Target != "ls" {
 		t.Errorf("%+v", calls)
 	}
+	if err := d.Log("provider-execute", rundir.Info, rundir.AgentSaid, map[string]any{"target": "I look first."}); err != nil {
+		t.Fatal(err)
+	}
+	if calls, err := d.ToolCalls(&log); err != nil || len(calls) != 1 || !calls[0].Said || calls[0].Note || calls[0].Target != "I look first." {
+		t.Errorf("what an agent says: got %+v, %v", calls, err)
+	}
 	returned(t, d, "execute", "go test")
 	if calls, err := d.ToolCalls(&log); err != nil || len(calls) != 1 || calls[0].Target != "go test" {
 		t.Errorf("%v, %v", calls, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/toolcall"
 )
 
 // decidePermissions answers the waiting permission requests in their order, by
@@ -21,7 +22,7 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 		d, person, known := c.decidePermission(t.asks[0])
 		if !known {
 			c.showProgress("waits for a permission")
-			s := newSuspension(t.asks[0])
+			s := newSuspension(t.asks[0], t.dir)
 			c.note.Asked = &askID{s.Halt.Permission.CallID, s.Halt.Permission.Digest}
 			return s
 		}
@@ -77,6 +78,8 @@ func (c *activeCall) decidePermission(asked agent.Permission) (d agent.Permissio
 	return d, used != nil, known
 }
 
-func newSuspension(asked agent.Permission) *provider.Halted {
-	return provider.Suspend(run.Permission{CallID: asked.CallID, Tool: asked.Tool, Title: asked.Title, Reason: asked.Reason}, conduct.InputOf(asked))
+func newSuspension(asked agent.Permission, dir string) *provider.Halted {
+	return provider.Suspend(run.Permission{
+		CallID: asked.CallID, Tool: asked.Tool, Title: toolcall.ShortenPaths(asked.Title, dir), Reason: asked.Reason, Dir: dir,
+	}, conduct.InputOf(asked))
 }

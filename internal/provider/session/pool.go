@@ -121,6 +121,8 @@ type talk struct {
 	unlend  func() // gives back what the agent's kit shows; nil: nothing
 
 	text       []byte             // of the current turn
+	said       []byte             // the end of it that is not in the log yet
+	apart      bool               // a tool was used since the last text
 	used       agent.Tokens       // of the current turn
 	usedBefore run.Usage          // by the work before this turn
 	asks       []agent.Permission // the requests without an answer

@@ -202,7 +202,7 @@ func TestWhatTheAgentChangedIsTheAnswer(t *testing.T) {
 	if u := resp.Usage; u == nil || u.InputTokens != 200 || u.OutputTokens != 40 || u.TotalTokens != 240 || u.Cost != 240 {
 		t.Errorf("usage %+v", u)
 	}
-	if want := []string{"agent started ", "permission decided writeallow", "tool called write", "tool returned write", "turn ended "}; !slices.Equal(slices.Sorted(slices.Values(b.site.logged)), slices.Sorted(slices.Values(want))) {
+	if want := []string{"agent said ", "agent started ", "permission decided writeallow", "tool called write", "tool returned write", "turn ended "}; !slices.Equal(slices.Sorted(slices.Values(b.site.logged)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("logged %q", b.site.logged)
 	}
 	if !slices.ContainsFunc(seen, func(p provider.Progress) bool { return p.Doing == "uses write a.txt" && p.Used.TotalTokens == 120 }) {

@@ -140,7 +140,7 @@ func (c *activeCall) sendPrompt(ctx context.Context, text string) error {
 // sendMessage gives the agent a message, which begins a turn.
 func (c *activeCall) sendMessage(ctx context.Context, text string) error {
 	t := c.talk
-	t.text, t.asks, t.overBudget, t.tools = nil, nil, false, map[string]toolUse{}
+	t.text, t.said, t.asks, t.overBudget, t.tools = nil, nil, nil, false, map[string]toolUse{}
 	sent := make(chan error, 1) // an agent that does not read could block Send
 	go func() { sent <- t.Send(ctx, text) }()
 	select {
@@ -268,7 +268,14 @@ func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, e
 			return nil, c.keepNote()
 		}
 	case agent.Text:
-		t.text = append(t.text, e.Text...)
+		if t.apart && len(t.text) > 0 {
+			t.text = append(t.text, '\n')
+		}
+		t.apart = false
+		t.text, t.said = append(t.text, e.Text...), append(t.said, e.Text...)
+		if len(t.said) > maxUnlogged {
+			c.logSaid()
+		}
 		if over := len(t.text) - maxText; over > 0 {
 			t.text = slices.Delete(t.text, 0, over)
 		}
@@ -295,6 +302,7 @@ func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, e
 		}
 		return nil, c.enforceBudget(ctx)
 	case agent.Turn:
+		c.logSaid()
 		c.log("turn ended", map[string]string{"status": string(e.Status), "context": fmt.Sprintf("%d of %d tokens", e.Context.Used, e.Context.Total)})
 		return c.turnResult(e)
 	case agent.Exit:

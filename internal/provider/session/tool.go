@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -25,9 +27,33 @@ type toolUse struct {
 
 // beginTool logs the beginning of a tool call and shows the call.
 func (c *activeCall) beginTool(e agent.ToolUse) {
+	c.logSaid()
+	c.talk.apart = true
 	c.log("tool called", map[string]string{"tool": e.Tool, "input": string(e.Input)})
-	c.talk.tools[e.CallID] = toolUse{call: toolcall.Read(e.Tool, e.Input), begun: time.Now(), let: c.talk.tools[e.CallID].let}
+	c.talk.tools[e.CallID] = toolUse{call: toolcall.Read(e.Tool, e.Input).Within(c.talk.dir), begun: time.Now(), let: c.talk.tools[e.CallID].let}
 	c.showTools()
+}
+
+// maxSaid bounds the bytes of a line of the log about what the agent said: the log cuts longer ones.
+const maxSaid = 1000
+
+// maxUnlogged bounds what the agent has said between two tool calls and is not in the log yet, in bytes.
+const maxUnlogged = 64 << 10
+
+// logSaid logs what the agent has said since the last time, in lines that followers show.
+func (c *activeCall) logSaid() {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(c.talk.said), ""))
+	c.talk.said = nil
+	for text != "" {
+		end := len(text)
+		if end > maxSaid {
+			end = max(strings.LastIndexAny(text[:maxSaid], "\n"), strings.LastIndexByte(text[:maxSaid], ' '))
+			for end = cmp.Or(max(end, 0), maxSaid); !utf8.RuneStart(text[end]); end-- { // no character is cut in two
+			}
+		}
+		c.log(rundir.AgentSaid, map[string]string{"target": text[:end]})
+		text = strings.TrimSpace(text[end:])
+	}
 }
 
 // letTool notes who let the agent make a call.

@@ -68,6 +68,9 @@ func (p *Person) drawCall(asked run.Permission, all bool) []string {
 		return append(indentLines(display.Text([]byte(asked.Excerpt))), p.Screen.Dim("    … only the beginning: the rest is in the run's directory on the worker's host"))
 	}
 	call := toolcall.Read(asked.Tool, raw)
+	if !all {
+		call = call.Within(asked.Dir)
+	}
 	var lines []string
 	switch {
 	case call.Command != "":

@@ -82,7 +82,7 @@ func ActivityText(e runs.Execution, now time.Time) string {
 		parts = append(parts, fmt.Sprintf("attempt %d", a.Attempt))
 	}
 	if a.Beat.Bytes > 0 {
-		parts = append(parts, terminal.Bytes(a.Beat.Bytes))
+		parts = append(parts, terminal.Bytes(a.Beat.Bytes)+" of text")
 	}
 	if words := newestSentence(story.OneLine(a.Beat.Tail, 600)); words != "" {
 		parts = append(parts, words)

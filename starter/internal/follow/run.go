@@ -58,7 +58,7 @@ func Started(ctx context.Context, c *factory.Factory, r runref.Found, detach, ve
 
 // AddVerbose adds the flag of the commands that follow a run.
 func AddVerbose(cmd *cobra.Command, verbose *bool) {
-	cmd.Flags().BoolVarP(verbose, "verbose", "v", false, "show the outputs of the agents' tools, too")
+	cmd.Flags().BoolVarP(verbose, "verbose", "v", false, "show what the agents say and the outputs of their tools, too")
 }
 
 // Run tells the run until it is over, or until it waits and there is no person to ask. It
@@ -116,6 +116,9 @@ func toolsOf(c *factory.Factory, id run.ID) func() []rundir.ToolCall {
 
 // printTool shows a tool call that has ended.
 func printTool(screen *terminal.Screen, t rundir.ToolCall, verbose bool) {
+	if t.Said && !verbose {
+		return
+	}
 	columns := 0
 	if screen.Live() {
 		columns = screen.Columns()

@@ -21,6 +21,9 @@ func ToolLines(s terminal.Style, c rundir.ToolCall, columns int, output bool) []
 	if c.Note {
 		return fitTool("  "+s.Accent("›")+" ", OneLine(c.Target, 600), "the agent has read it", s, columns)
 	}
+	if c.Said {
+		return saidLines(s, c, columns)
+	}
 	mark, tool := s.Dim("·"), OneLine(c.Tool, 40)
 	if c.Failed {
 		mark = s.Bad("✗")
@@ -42,6 +45,27 @@ func ToolLines(s terminal.Style, c rundir.ToolCall, columns int, output bool) []
 		}
 		for _, line := range firstLines(c.Output, shown) {
 			lines = append(lines, s.Dim("    │ "+terminal.Clip(line, max(columns, 160)-8)))
+		}
+	}
+	return lines
+}
+
+// maxSaidLines bounds the lines of one piece of an agent's text, which has some thousand bytes at most.
+const maxSaidLines = 200
+
+// saidLines returns what an agent has said, whole, in its own lines.
+func saidLines(s terminal.Style, c rundir.ToolCall, columns int) (lines []string) {
+	head := "  "
+	if c.Candidate > 0 {
+		head += fmt.Sprintf("%d ", c.Candidate)
+	}
+	for _, line := range Lines(c.Target, maxSaidLines) {
+		parts := []string{line}
+		if columns > 0 {
+			parts = terminal.Fold(line, max(columns-1-len(head), 20))
+		}
+		for _, part := range parts {
+			lines = append(lines, strings.TrimRight(s.Dim(head+part), " "))
 		}
 	}
 	return lines

@@ -31,6 +31,7 @@ func TestAToolCallIsALine(t *testing.T) {
 		{"an edit that the run's policy let", edit, 0, false, "  · Edit  slug.go  +1 -1  the run allows it  1.0s"},
 		{"that failed", failed, 0, false, "  ✗ Bash  go test  2.0s\n    │ FAIL\n    │ exit status 1"},
 		{"that is long", long, 40, false, "  · 2 Bash  go test -run\n      'TestOne|TestTwo|TestThree'\n      ./internal/one ./internal/two 1.0s"},
+		{"what the agent says", rundir.ToolCall{Said: true, Target: "I read \x1b[2J the code.\nThen I test it."}, 22, true, "  I read <U+001B>[2J\n  the code.\n  Then I test it."},
 		{"that is hostile", hostile, 0, true, "  · Ba<U+001B>]0;x<U+0007>sh  a <U+001B>[2K ✓ approved by ada  0.0s\n    │ <U+001B>[2J"},
 	} {
 		got := strings.Join(story.ToolLines(terminal.Style{}, tt.call, tt.columns, tt.output), "\n")

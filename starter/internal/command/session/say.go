@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/toolcall"
 	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -187,7 +188,7 @@ func printAsking(c *factory.Factory, s session.Snapshot) error {
 			break
 		}
 		c.Printf("%s %s\n", c.Style().Wait("? the agent asks for"), story.OneLine(a.Summary, 200))
-		for _, line := range story.Lines(a.Excerpt, 12) {
+		for _, line := range story.Lines(toolcall.ShortenPaths(a.Excerpt, a.Permission.Dir), 12) {
 			c.Printf("  %s\n", line)
 		}
 		for _, line := range a.Commands { // they name no runs directory
