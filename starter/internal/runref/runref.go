@@ -119,8 +119,27 @@ func WithName(ctx context.Context, client *runs.Client, id run.ID) Found {
 // BothWaits are the ways in which a run waits for a person.
 var BothWaits = []run.Status{run.AwaitingApproval, run.AwaitingInput}
 
-// Complete completes the id of a run for the shell.
+// Fits reports whether a command is for a run.
+type Fits func(runs.Listed) bool
+
+// The runs of commands.
+var (
+	AwaitsApproval Fits = func(l runs.Listed) bool { return l.Status == run.AwaitingApproval }
+	AwaitsInput    Fits = func(l runs.Listed) bool { return l.Status == run.AwaitingInput }
+	NeedsPerson    Fits = func(l runs.Listed) bool { return l.Turn() == runs.NeedsPerson }
+	Open           Fits = func(l runs.Listed) bool { return l.Turn() != runs.Over }
+	Over           Fits = func(l runs.Listed) bool { return l.Turn() == runs.Over }
+	Completed      Fits = func(l runs.Listed) bool { return l.Status == run.Completed }
+	Unmerged       Fits = func(l runs.Listed) bool { return l.Status == run.Completed && !l.Merged }
+)
+
+// Complete completes the name of a run for the shell: of any run.
 func Complete(c *factory.Factory) cobra.CompletionFunc {
+	return CompleteOf(c, func(runs.Listed) bool { return true })
+}
+
+// CompleteOf completes the name of a run that fits.
+func CompleteOf(c *factory.Factory, fits Fits) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -130,12 +149,16 @@ func Complete(c *factory.Factory) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		defer closeClient()
-		found, err := client.List(cmd.Context(), runs.Filter{Max: 50})
+		found, err := runs.ListWithWaits(cmd.Context(), client, runs.Filter{Max: 50})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+		runrows.MarkMerged(cmd.Context(), c, found)
 		var ids []string
 		for _, l := range found {
+			if !fits(l) {
+				continue
+			}
 			ids = append(ids, cobra.CompletionWithDesc(l.Name.Shown(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp

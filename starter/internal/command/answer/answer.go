@@ -55,7 +55,7 @@ answered with the new total, or with "stop". What an answer leads to is in
 "status".`,
 		Example:           "  starter answer slug#14 'round half up, as the invoice does'\n  starter answer slug#14 200000 --question qst-2-1\n  starter answer slug#14 'fix: call python3, there is no python here'",
 		Args:              usage.ArgsBetween(1, 2, "perhaps a RUN, and the answer as one argument"),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.AwaitsInput),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			alone = len(args) == 1
 			return take(cmd, args)

@@ -28,7 +28,7 @@ func New(c *factory.Factory) *cobra.Command {
 worktree is removed; its branch and its record stay.`,
 		Example:           "  starter cancel slug#14",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.Open),
 		RunE: runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error {
 			if err := r.Cancel(ctx, r.ID); err != nil {
 				return err

@@ -47,7 +47,7 @@ the run ends as canceled.`
 func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
 	cmd := &cobra.Command{
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.AwaitsApproval),
 		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
 			about := ""
 			if d.ApprovalID == "" {

@@ -21,7 +21,7 @@ func New(c *factory.Factory) *cobra.Command {
 		Short:             "Leave guidance for the run's next prompt, or for the agent while it works",
 		Example:           "  starter note slug#14 'the money package has a rounding helper, use it'",
 		Args:              usage.Args(2, "a RUN and the note as one argument"),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.Open),
 		RunE: runref.On(c, func(ctx context.Context, f runref.Found, args []string) error {
 			n.Text = args[0]
 			if err := f.Note(ctx, f.ID, n); err != nil {

@@ -38,7 +38,7 @@ branch, text and status up to date: there is one pull request for each branch. A
 branch with commits that are not the run's is never overwritten.`,
 		Example:           "  starter pr slug#14\n  starter pr 14 --base release --title 'Trim titles'",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.Completed),
 		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return openPullRequest(ctx, c, r, in) }),
 	}
 	flags := cmd.Flags()

@@ -54,7 +54,7 @@ to be done again there, and a merge brings the commits of the new run alone.`,
 		Example:           "  starter retry slug#12 --onto main\n  starter retry slug#12 --max-fix 6 --provider codex\n  starter retry 12 --from-base --note 'leave the public API alone'",
 		SuggestFor:        []string{"continue"},
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.Over),
 		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return retryRun(ctx, c, r, f) }),
 	}
 	flags := cmd.Flags()

@@ -29,7 +29,7 @@ decision or the answer. q at a question leaves that run waiting and goes to the
 next. With a RUN it is about that run alone. It needs a terminal.`,
 		Example:           "  starter review\n  starter review slug#14",
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.NeedsPerson),
 		RunE: c.Handle(func(ctx context.Context, args []string) error {
 			if !c.Interactive || c.JSON {
 				return usage.Errorf("review asks at a terminal: elsewhere see `%s`, and decide by approve, reject and answer", c.Hint("list"))

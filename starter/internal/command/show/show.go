@@ -25,7 +25,7 @@ the cost of a run that is over, as Markdown. What people and models wrote stands
 code: it mentions no account and closes no issue.`,
 		Example:           "  starter show slug#14\n  gh pr create --title 'Trim titles' --body \"$(starter show 14)\"",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.Over),
 		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return showRun(ctx, c, r) }),
 	}
 }
