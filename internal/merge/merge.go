@@ -59,6 +59,9 @@ type Input struct {
 	Checks     []string
 	// ApprovedBy holds who approved each of the run's commits. A commit without an approval is not there.
 	ApprovedBy map[run.Commit]string
+	// WrittenBy names the agent or model that wrote each of the run's commits, their author then. One of whom nothing is
+	// known is not there, and keeps its author.
+	WrittenBy map[run.Commit]string
 }
 
 // Plan is a merge whose commits are made. Nothing refers to them yet.

@@ -15,7 +15,7 @@ const headTrailer = "Ratchet-Head"
 const maxBody = 16 << 10
 
 // messageOf returns the message of the commit for a step: the message of the run's commit, or the subjects of all that it
-// joins, with the goal, who approved and merged, and the checks as trailers. Each trailer is one line, also if its value
+// joins, with the goal, who wrote, approved and merged, and the checks as trailers. Each trailer is one line, also if its value
 // had several, and no line before the trailers looks like one of Ratchet's.
 func (in Input) messageOf(s step) string {
 	text, steps := s.text, []step{s}
@@ -31,6 +31,11 @@ func (in Input) messageOf(s step) string {
 	add := func(line string) {
 		if !slices.Contains(trailers, line) {
 			trailers = append(trailers, line)
+		}
+	}
+	for _, one := range steps {
+		if by := in.WrittenBy[one.of]; by != "" {
+			add(trailer("Written-by", by))
 		}
 	}
 	for _, one := range steps {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -40,6 +41,9 @@ func (p *Plan) readSteps(ctx context.Context) ([]step, error) {
 			return nil, fmt.Errorf("the commits from %.12s to %.12s are not a linear chain of at most %d: merge them with git", in.Base, in.Head, maxCommits)
 		}
 		s := step{commit: run.Commit(id), parent: parent, of: run.Commit(id), author: f[1], email: f[2], date: f[3]}
+		if name := in.WrittenBy[s.of]; name != "" {
+			s.author = name + " via " + git.Name
+		}
 		s.text, s.own = splitMessage(f[4])
 		steps, parent = append(steps, s), s.commit
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
@@ -135,18 +136,24 @@ func unnamed(t *testing.T) {
 	}
 }
 
-// The committer is who merges, and so is Merged-by without another name. The author stays.
+// The committer is who merges, and so is Merged-by without another name. The author is who wrote the change, where that
+// is known.
 func TestTheCommitterIsTheUser(t *testing.T) {
 	r, in := newRepo(t)
 	in.By = ""
 	unnamed(t)
 	r.git("config", "user.name", "Kim Lee")
 	r.git("config", "user.email", "kim@example.org")
+	in.WrittenBy = map[run.Commit]string{in.Head: "Claude <Code>\nEvil"}
 	if p := r.merged(in); p.Unnamed {
 		t.Error("the plan does not know the name")
 	}
-	if got := r.git("log", "-1", "--format=%cn <%ce>|%an|%(trailers:key=Merged-by,valueonly,separator=)"); got != "Kim Lee <kim@example.org>|t|Kim Lee <kim@example.org>" {
-		t.Errorf("committer, author, merged by: %s", got)
+	format := "--format=%cn <%ce>|%an|%(trailers:key=Merged-by,valueonly,separator=)|%(trailers:key=Written-by,valueonly,separator=)"
+	if got, want := r.git("log", "-1", format), "Kim Lee <kim@example.org>|Claude CodeEvil via Ratchet|Kim Lee <kim@example.org>|Claude <Code>"; got != want {
+		t.Errorf("committer, author, merged by, written by: got %s, want %s", got, want)
+	}
+	if got, want := r.git("log", "-1", "--skip=1", "--format=%an"), "t"; got != want {
+		t.Errorf("the author of a commit of whom nothing is known: got %s, want %s", got, want)
 	}
 }
 

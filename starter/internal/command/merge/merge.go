@@ -73,7 +73,7 @@ with your variables: give it the --toolchain of the worker's. Then git merge
 changes of yours that are in the way leave everything as it was.`,
 		Example:           "  starter merge slug#14\n  starter merge 14 --squash\n  starter merge 14 --into release --dry-run",
 		Args:              usage.Args(1, usage.WantsRun),
-		ValidArgsFunction: runref.Complete(c),
+		ValidArgsFunction: runref.CompleteOf(c, runref.Unmerged),
 		RunE:              runref.On(c, func(ctx context.Context, r runref.Found, _ []string) error { return mergeRun(ctx, c, r, f) }),
 	}
 	flags := cmd.Flags()
@@ -180,9 +180,11 @@ func mergeInput(ctx context.Context, c *factory.Factory, r runref.Found, f merge
 	if work.RunID != r.ID {
 		return in, work, fmt.Errorf("the first event of run %s is not at hand: name its runs directory with --runs-dir", r.ShownName())
 	}
+	made := makersOf(events)
+	made.addBefore(ctx, c, r, work.Input)
 	return merge.Input{
 		Repository: facts.Repository.Path, RunID: r.ID, Name: r.Name, Goal: facts.Goal, Base: work.firstBase(), Head: facts.Head,
-		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: approversBefore(ctx, c, r, work.Input, approversByCommit(events)),
+		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: made.approved, WrittenBy: made.wrote,
 	}, work, nil
 }
 
@@ -197,9 +199,8 @@ func (m mergedRun) firstBase() run.Commit {
 // maxChain bounds the runs before one.
 const maxChain = 50
 
-// approversBefore adds who approved the commits of the runs before this run, as far as their events are
-// at hand.
-func approversBefore(ctx context.Context, c *factory.Factory, r runref.Found, in run.Input, by map[run.Commit]string) map[run.Commit]string {
+// addBefore adds who made the commits of the runs before a run, as far as their events are at hand.
+func (m makers) addBefore(ctx context.Context, c *factory.Factory, r runref.Found, in run.Input) {
 	for range maxChain {
 		if in.Before == nil {
 			break
@@ -208,40 +209,21 @@ func approversBefore(ctx context.Context, c *factory.Factory, r runref.Found, in
 		if err != nil && recordedOnly(c, in.Before.RunID, &events) != nil || len(events) == 0 {
 			break
 		}
-		maps.Copy(by, approversByCommit(events))
+		before := makersOf(events)
+		maps.Copy(m.approved, before.approved)
+		maps.Copy(m.wrote, before.wrote)
 		created, ok := events[0].Payload.(run.RunCreated)
 		if !ok {
 			break
 		}
 		in = created.Input
 	}
-	return by
 }
 
 // recordedOnly reads the events of a run that the engine no longer knows.
 func recordedOnly(c *factory.Factory, id run.ID, events *[]run.Event) (err error) {
 	*events, err = c.RecordedEvents(id)
 	return err
-}
-
-// approversByCommit returns who approved each commit of a run, by name.
-func approversByCommit(events []run.Event) map[run.Commit]string {
-	by := map[run.Commit]string{}
-	last := ""
-	for _, e := range events {
-		switch p := e.Payload.(type) {
-		case run.ApprovalRequested, run.PatchProduced:
-			last = ""
-		case run.ApprovalGranted:
-			last = p.By
-		case run.PatchApplied:
-			if last != "" {
-				by[p.Commit] = last
-			}
-			last = ""
-		}
-	}
-	return by
 }
 
 // checkMerged runs the checks of the run on a commit that nothing refers to yet. The error says which failed.

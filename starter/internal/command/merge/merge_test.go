@@ -13,6 +13,31 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 )
 
+func TestWhoMadeACommit(t *testing.T) {
+	event := func(phase run.Phase, p run.Payload) run.Event {
+		return run.Event{Phase: phase, Type: p.Type(), Payload: p}
+	}
+	got := makersOf([]run.Event{
+		event(run.Plan, run.PhaseStarted{Provider: "codex"}),
+		event(run.Execute, run.PhaseStarted{Provider: "claude:opus"}),
+		event(run.Execute, run.PatchProduced{}),
+		event(run.Execute, run.ApprovalRequested{ApprovalID: "a1", Choices: []run.Choice{{ApprovalID: "a2", Provider: "acp:/opt/bin/opencode acp"}}}),
+		event(run.Execute, run.ApprovalGranted{ApprovalID: "a2", By: "kim"}),
+		event(run.Execute, run.PatchApplied{Commit: "c1"}),
+		event(run.Fix, run.PhaseStarted{Provider: "claude:opus"}),
+		event(run.Fix, run.PatchProduced{}),
+		event(run.Fix, run.PatchApplied{Commit: "c2"}),
+		event(run.Fix, run.PhaseStarted{Provider: "replay:answers"}),
+		event(run.Fix, run.PatchApplied{Commit: "c3"}),
+	})
+	if len(got.approved) != 1 || got.approved["c1"] != "kim" {
+		t.Errorf("approved: got %v, want c1 by kim", got.approved)
+	}
+	if len(got.wrote) != 2 || got.wrote["c1"] != "opencode" || got.wrote["c2"] != "Claude Code" {
+		t.Errorf("written: got %v, want c1 by opencode and c2 by Claude Code", got.wrote)
+	}
+}
+
 func TestAMergesChecksSeeToolchains(t *testing.T) {
 	need.Sandbox(t)
 	dir, tools := clitest.Repository(t), t.TempDir()
