@@ -2,14 +2,18 @@ package review
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -23,6 +27,7 @@ type Disk struct {
 	mu       sync.Mutex
 	branches map[run.ID]branch  // of the records that were read
 	landed   map[string]*landed // by the path of the repository
+	merged   map[run.ID]bool    // the runs that were seen merged, also by other processes; nil: not read yet
 }
 
 // branch is where a run keeps its commits.
@@ -90,22 +95,84 @@ func (d *Disk) Standing(ctx context.Context, f rundir.Facts) (merge.Standing, er
 // mergedPatience bounds the look into the repositories of a list.
 const mergedPatience = 2 * time.Second
 
-// MarkMerged marks the completed runs whose commits a branch of the user's has, as far as repositories answer soon. A run
-// without a record here is not marked: its own branch, which may have any name, has the commits, too.
+// MarkMerged marks the completed runs whose commits a branch of the user's has. Of a repository that does not answer soon
+// it marks the runs that were seen merged before, and the others as unsure. A run without a record here is not marked: its
+// own branch, which may have any name, has the commits, too.
 func (d *Disk) MarkMerged(ctx context.Context, list []runs.Listed) {
 	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
 	defer cancel()
-	landed := map[string]merge.Landed{}
+	type look struct {
+		merge.Landed
+		err error
+	}
+	looks := map[string]look{}
+	var seen []run.ID
 	for i, l := range list {
 		if l.Status != run.Completed || l.Repository == "" {
 			continue
 		}
-		found, looked := landed[l.Repository]
+		found, looked := looks[l.Repository]
 		if !looked {
-			found, _ = d.landedAt(ctx, l.Repository)
-			landed[l.Repository] = found
+			found.Landed, found.err = d.landedAt(ctx, l.Repository)
+			looks[l.Repository] = found
 		}
-		list[i].Merged = found.Runs[l.ID] && d.has(l.ID)
+		switch {
+		case found.err == nil:
+			list[i].Merged = found.Runs[l.ID] && d.has(l.ID)
+		case ctx.Err() != nil:
+			list[i].Merged = d.wasMerged(l.ID)
+			list[i].Unsure = !list[i].Merged
+		}
+		if list[i].Merged {
+			seen = append(seen, l.ID)
+		}
+	}
+	d.noteMerged(seen)
+}
+
+// mergedFile is the name of the file in the runs directory that lists the runs that were seen merged.
+const mergedFile = "merged.json"
+
+func (d *Disk) mergedPath() string { return filepath.Join(filepath.Dir(d.dir), mergedFile) }
+
+// readMerged reads the file, once. It holds the lock.
+func (d *Disk) readMerged() {
+	if d.merged != nil {
+		return
+	}
+	d.merged = map[run.ID]bool{}
+	var ids []run.ID
+	if b, err := file.Read(d.mergedPath(), maxMerged); err == nil && json.Unmarshal(b, &ids) == nil {
+		for _, id := range ids {
+			d.merged[id] = true
+		}
+	}
+}
+
+// maxMerged bounds the file, in bytes. A longer one begins anew.
+const maxMerged = 1 << 20
+
+func (d *Disk) wasMerged(id run.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.readMerged()
+	return d.merged[id]
+}
+
+// noteMerged keeps that runs were seen merged. What cannot be written is looked up again.
+func (d *Disk) noteMerged(ids []run.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.readMerged()
+	before := len(d.merged)
+	for _, id := range ids {
+		d.merged[id] = true
+	}
+	if len(d.merged) == before {
+		return
+	}
+	if b, err := json.Marshal(slices.Sorted(maps.Keys(d.merged))); err == nil && len(b) <= maxMerged {
+		_ = file.Replace(d.mergedPath(), b)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -153,7 +154,7 @@ func CompleteOf(c *factory.Factory, fits Fits) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		runrows.MarkMerged(cmd.Context(), c, found)
+		review.NewDisk(c.RunsDir).MarkMerged(cmd.Context(), found)
 		var ids []string
 		for _, l := range found {
 			if !fits(l) {

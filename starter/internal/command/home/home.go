@@ -165,14 +165,15 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 	return looks
 }
 
+// markMerged marks the merged runs. The disk looks into a repository when its branches have moved.
 func markMerged(ctx context.Context, disk *review.Disk, rows []board.Row) {
-	var list []runs.Listed
-	for _, r := range rows {
-		list = append(list, r.Listed)
+	found := make([]runs.Listed, len(rows))
+	for i, r := range rows {
+		found[i] = r.Listed
 	}
-	disk.MarkMerged(ctx, list)
+	disk.MarkMerged(ctx, found)
 	for i := range rows {
-		rows[i].Merged = list[i].Merged
+		rows[i].Listed = found[i]
 	}
 }
 
