@@ -51,6 +51,7 @@ func (v View) File(f hunks.File) []string {
 			lines = append(lines, v.Indent+v.Style.Dim(strings.Repeat(" ", digits)+" ⋮"))
 		}
 		colours := colourHunk(f.Name, h)
+		markWords(h, colours)
 		for j, l := range h.Lines {
 			lines = append(lines, v.drawLine(l, digits, colours[j])...)
 		}
@@ -106,12 +107,12 @@ func colourHunk(name string, h hunks.Hunk) [][]syntax.Span {
 // drawLine draws one line of a file, on several rows if it is long.
 func (v View) drawLine(l hunks.Line, digits int, spans []syntax.Span) []string {
 	number := cmp.Or(l.New, l.Old)
-	sign, colour := " ", func(text string) string { return text }
+	sign, colour, strong := " ", func(text string) string { return text }, v.Style.Bold
 	switch l.Op {
 	case udiff.Insert:
-		sign, colour = "+", v.Style.Good
+		sign, colour, strong = "+", v.Style.Good, v.Style.Inserted
 	case udiff.Delete:
-		sign, colour = "-", v.Style.Bad
+		sign, colour, strong = "-", v.Style.Bad, v.Style.Deleted
 	}
 	room := wrapAt
 	if v.Columns > 0 {
@@ -125,6 +126,10 @@ func (v View) drawLine(l hunks.Line, digits int, spans []syntax.Span) []string {
 		}
 		text := v.Indent + v.Style.Dim(gutter) + colour(sign) + " "
 		for _, s := range row {
+			if s.Class == changed {
+				text += strong(s.Text)
+				continue
+			}
 			text += v.drawSpan(s, colour)
 		}
 		rows = append(rows, strings.TrimRight(text, " "))

@@ -93,4 +93,27 @@ func TestNothingOfAPatchIsObeyedOrHidden(t *testing.T) {
 }
 
 // colours removes the colours that package terminal adds.
-var colours = strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[35m", "", "\x1b[36m", "")
+var colours = strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[35m", "", "\x1b[36m", "", "\x1b[1;4;32m", "", "\x1b[1;4;31m", "")
+
+func TestTheWordsThatDiffer(t *testing.T) {
+	lines := func(del, ins string) hunks.File {
+		return hunks.File{Name: "x.txt", Change: hunks.Modified, Hunks: []hunks.Hunk{{Lines: []hunks.Line{{Op: udiff.Delete, Old: 1, Text: del}, {Op: udiff.Insert, New: 1, Text: ins}}}}}
+	}
+	for _, tt := range []struct{ name, del, ins, wantDel, wantIns string }{
+		{"a word", "the total is right", "the sum is right", "total", "sum"},
+		{"a part of a word marks all of it", "return totalCost + 1", "return totalSum + 1", "totalCost", "totalSum"},
+		{"a word more", "func Make(title string)", "func Make(ctx, title string)", "", "ctx, "},
+		{"at the end", "a b c d 日", "a b c d 本", "日", "本"},
+		{"another line", "alpha beta", "nothing in common here", "", ""},
+		{"the same", "same words", "same words", "", ""},
+	} {
+		drawn := patchview.View{Style: terminal.Colors(true)}.File(lines(tt.del, tt.ins))
+		for i, mark := range []string{"\x1b[1;4;31m", "\x1b[1;4;32m"} {
+			_, rest, _ := strings.Cut(drawn[1+i], mark)
+			got, _, _ := strings.Cut(rest, "\x1b[0m")
+			if want := []string{tt.wantDel, tt.wantIns}[i]; got != want {
+				t.Errorf("%s: got %q marked, want %q, in %q", tt.name, got, want, drawn[1+i])
+			}
+		}
+	}
+}

@@ -30,6 +30,10 @@ func (s Style) Good(text string) string { return s.colorText("32", text) }
 // Bad is for a failure.
 func (s Style) Bad(text string) string { return s.colorText("31", text) }
 
+// Inserted and Deleted are for the words in which a line differs from the one that it replaces.
+func (s Style) Inserted(text string) string { return s.colorText("1;4;32", text) }
+func (s Style) Deleted(text string) string  { return s.colorText("1;4;31", text) }
+
 // Wait is for a task of a person.
 func (s Style) Wait(text string) string { return s.colorText("33", text) }
 

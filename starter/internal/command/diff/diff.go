@@ -4,13 +4,16 @@ package diff
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/patchview"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 	"github.com/ratchet-dev/ratchet/starter/internal/waits"
@@ -47,7 +50,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 				fmt.Fprintf(c.Err, "starter: the branch of run %s has no changes yet\n", r.ShownName())
 				return nil
 			}
-			c.Printf("%s", c.Style().Diff(display.Text([]byte(d.Diff))))
+			c.Printf("%s", drawDiff(c, d))
 			if !d.Whole {
 				c.Printf("%s\n", c.Style().Dim("… this is its head: the whole patch is in the run's directory on the worker's host"))
 			}
@@ -58,6 +61,17 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 	cmd.Flags().StringVar(&f.approval, "approval", "", "`id` of the approval to show, when several patches may be chosen")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the exact bytes")
 	return cmd
+}
+
+// drawDiff returns the diff for a person: at a terminal as the approval shows it, with the numbers of its lines.
+func drawDiff(c *factory.Factory, d artifacts.Diff) string {
+	if c.Screen && d.Whole && (d.Approval == nil || d.Approval.Permission == nil) {
+		if files, err := hunks.Read([]byte(d.Diff)); err == nil {
+			v := patchview.View{Style: c.Style(), Columns: c.Columns()}
+			return strings.Join(v.Lines(files), "\n") + "\n"
+		}
+	}
+	return c.Style().Diff(display.Text([]byte(d.Diff)))
 }
 
 func diffOf(ctx context.Context, c *factory.Factory, r runref.Found, f diffFlags) (artifacts.Diff, error) {
