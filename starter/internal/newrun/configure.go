@@ -58,10 +58,13 @@ func (f *Flags) Configure(ctx context.Context, c *factory.Factory, flags *pflag.
 }
 
 // PlannedInput returns the input of a run that starts later, at a revision: that of --base, or HEAD. The goal of the
-// flags is its text.
+// flags is its text, or the name of a saved one.
 func (f *Flags) PlannedInput(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet) (in run.Input, base string, err error) {
 	base = cmp.Or(f.Base, "HEAD")
 	src, err := workspace.Inspect(ctx, f.Repo, base)
+	if err == nil {
+		err = ReadSaved(ctx, c, f, src)
+	}
 	if err == nil {
 		err = f.Configure(ctx, c, flags, src, base)
 	}

@@ -37,8 +37,10 @@ type Flags struct {
 	ByAgent         bool // an agent, not a person, starts the run
 	Id              string
 	GoalGiven, file bool
-	Branch, message string // templates
-	tell            string // a standing session
+	saved           string   // name of a saved goal, whose text is not read yet
+	set             []string // of its parameters
+	Branch, message string   // templates
+	tell            string   // a standing session
 	// Origins says who chose what, by the names of the settings.
 	Origins map[string]run.Origin
 }
@@ -54,6 +56,7 @@ func (f *Flags) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Repo, "repo", ".", "`directory` in the git repository to work on")
 	flags.StringVar(&f.Base, "base", "", "`commit` to start from; default: the last one, with nothing uncommitted beside it")
 	flags.StringVar(&f.Goal, "goal", "", "`text` of the goal, instead of GOAL")
+	flags.StringArrayVar(&f.set, "set", nil, "`name=value` of a parameter of a saved goal; repeat it for more")
 	flags.StringVar(&f.goalFile, "goal-file", "", "`file` that holds the goal; - is standard input")
 	flags.StringVar(&f.Provider, "provider", "", "`spec` of the provider for plan, patch and fixes, such as claude, codex, anthropic:<model>, acp:<program and arguments>, command:<program and arguments>")
 	flags.StringVar(&f.roles.Planner, "planner", "", "`spec` of the planner's provider")

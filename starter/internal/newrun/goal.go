@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/draft"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -24,6 +25,7 @@ func (f *Flags) TakeGoal(flags *pflag.FlagSet, args []string) {
 	if len(args) == 1 {
 		f.file = f.file || f.GoalGiven // two goals, which goalText refuses
 		f.Goal, f.GoalGiven = args[0], true
+		f.saved, _ = settings.SavedName(args[0])
 	}
 }
 
@@ -32,8 +34,11 @@ func DraftsGoal(c *factory.Factory, f Flags) bool {
 	return !f.GoalGiven && !f.file && c.Interactive && !c.JSON
 }
 
-// ReadGoal replaces the goal of the flags by its text, which may be in a file.
+// ReadGoal replaces the goal of the flags by its text, which may be in a file. That of a saved goal ReadSaved reads.
 func ReadGoal(c *factory.Factory, f *Flags) error {
+	if f.saved == "" && len(f.set) > 0 {
+		return usage.Errorf("--set goes with a saved goal: `starter run @NAME --set name=value`")
+	}
 	text, err := goalText(c, *f)
 	f.Goal, f.GoalGiven, f.file = text, true, false
 	return err

@@ -58,6 +58,8 @@ func TestWhereTheGoalComesFrom(t *testing.T) {
 	}{
 		{"an argument", "", []string{"Mend it"}, "Mend it"},
 		{"an argument that is empty", "", []string{" "}, "the goal is empty"},
+		{"the name of a saved goal, which is read with the repository", "", []string{"@headers", "--set", "year=2026"}, "@headers"},
+		{"a parameter without a saved goal", "", []string{"Mend it", "--set", "year=2026"}, "--set goes with a saved goal"},
 		{"a flag", "", []string{"--goal", "Mend it"}, "Mend it"},
 		{"a file", "", []string{"--goal-file", file}, "From a file\n"},
 		{"an argument in UTF-16", "", []string{"M\x00e\x00"}, "the goal is not UTF-8 text, it looks like UTF-16"},

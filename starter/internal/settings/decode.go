@@ -194,7 +194,7 @@ func (d document) readTable(table string, members map[string]any, keys []key) (V
 }
 
 // flagsOnly are flags of `starter run` that no file sets.
-var flagsOnly = []string{"goal", "goal-file", "repo", "base", "id", "detach", "tell", "json", "runs-dir", "task-queue", "no-color"}
+var flagsOnly = []string{"goal", "goal-file", "set", "repo", "base", "id", "detach", "tell", "json", "runs-dir", "task-queue", "no-color"}
 
 // FlagOnly returns why a flag of `starter run` is no setting; ok is false if it may be one.
 func FlagOnly(name string) (why string, ok bool) {

@@ -31,12 +31,16 @@ const runExample = `  # any program can be the provider: it gets the request as 
   # Claude Code plans, it and Codex compete for the best patch, Claude Code fixes
   starter run 'Make the tests pass' --provider claude --developer claude --developer codex --check 'go test ./...'
 
+  # a saved goal, with its parameter
+  starter run @licence-headers --set year=2026
+
   # ask only about risky patches, run in the background, decide later
   id=$(starter run 'Update the licence headers' --provider 'command:./agent.py' --approve risky --detach)
   starter watch $id`
 
 func New(c *factory.Factory) *cobra.Command {
 	var f newrun.Flags
+	var goals bool
 	cmd := &cobra.Command{
 		Use:   "run [GOAL] --provider SPEC",
 		Short: "Start a run and follow it live",
@@ -47,20 +51,30 @@ without a GOAL your editor opens to write one; elsewhere
 the command ends with exit code 3 or 4 when the run waits. An interrupt ends the
 following, never the run.
 
+A GOAL such as @licence-headers is a saved one: goals/licence-headers.md beside your
+own settings, or .ratchet/goals/licence-headers.md in the repository's last commit.
+--set year=2026 fills in its {{year}}.
+
 What no flag says is taken from your own file, then from .ratchet.toml in the
 repository's last commit (` + "`starter init`" + ` writes one), then from the defaults.`,
 		Example: runExample,
 		Args:    usage.ArgsBetween(0, 1, "the goal as one argument, in quotes"),
 	}
 	f.Register(cmd.Flags())
+	newrun.AddCompletion(c, cmd, &f)
+	cmd.ValidArgsFunction = newrun.CompleteGoal(c, &f)
+	cmd.Flags().BoolVar(&goals, "goals", false, "list the saved goals, and start nothing")
 	follow.AddVerbose(cmd, &f.Verbose)
 	cmd.Flags().BoolVar(&f.ByAgent, newrun.ByAgentFlag, false, "an agent, not a person, starts the run")
 	_ = cmd.Flags().MarkHidden(newrun.ByAgentFlag)
 	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error {
+		if goals {
+			return newrun.PrintGoals(ctx, c, f.Repo)
+		}
 		f.TakeGoal(cmd.Flags(), args)
 		return startRun(ctx, c, cmd.Flags(), &f)
 	})
-	usage.FewFlags(cmd, "goal-file", "provider", "check", "approve", "base", "branch", "attempts", "max-cost", "max-fix", "detach", "sandbox", "tools")
+	usage.FewFlags(cmd, "goal-file", "set", "goals", "provider", "check", "approve", "base", "branch", "attempts", "max-cost", "max-fix", "detach", "sandbox", "tools")
 	return cmd
 }
 
@@ -75,6 +89,9 @@ func startRun(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *
 	}
 	src, err := workspace.Inspect(ctx, f.Repo, f.Base)
 	if err != nil {
+		return err
+	}
+	if err := newrun.ReadSaved(ctx, c, f, src); err != nil {
 		return err
 	}
 	if err := f.Configure(ctx, c, flags, src, f.Base); err != nil {
