@@ -66,6 +66,12 @@ func findRoom(needs []need, free func(dir string) (disk any, bytes uint64, err e
 
 func megabytes(n uint64) string { return fmt.Sprintf("%d MB", n>>20) }
 
+// FreeDisk returns how many bytes this user may still write on the disk of a directory, which need not exist yet.
+func FreeDisk(dir string) (uint64, error) {
+	_, free, err := freeRoom(dir)
+	return free, err
+}
+
 // freeRoom returns the file system that a directory is on, or will be, and what this user may still write there.
 func freeRoom(dir string) (any, uint64, error) {
 	var disk unix.Statfs_t

@@ -8,9 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -51,17 +54,30 @@ func Local(ctx context.Context, c *factory.Factory) []agent.Manifest {
 func Print(c *factory.Factory, list []agent.Manifest) {
 	s := c.Style()
 	var rows [][]string
+	var absent []string
 	for _, m := range list {
-		sign := s.Good("✓")
+		sign, spec := s.Good("✓"), ""
+		if known, ok := catalog.SpecOf(m); ok {
+			spec = "--provider " + shellquote.Join(known.String())
+		}
 		switch {
-		case !m.Installed:
-			sign = s.Dim("-")
-		case m.Status != agent.Supported:
+		case !m.Installed && isAbsent(m):
+			absent = append(absent, m.Label)
+			continue
+		case !m.Installed || m.Status != agent.Supported:
 			sign = s.Wait("!")
 		}
-		rows = append(rows, []string{sign + " " + m.Label, story.OneLine(m.Version, 20), story.OneLine(Gist(m), 300)})
+		rows = append(rows, []string{sign + " " + m.Label, story.OneLine(m.Version, 20), story.OneLine(spec, 60), story.OneLine(Gist(m), 300)})
 	}
 	c.Printf("%s", terminal.Table(rows))
+	if len(absent) > 0 {
+		c.Printf("%s\n", s.Dim("not installed: "+strings.Join(absent, ", ")))
+	}
+}
+
+// isAbsent reports whether an agent is not there at all, and not one that does not work.
+func isAbsent(m agent.Manifest) bool {
+	return m.Kind.Traits().Gateway || strings.Contains(m.Unavailable, "no program ")
 }
 
 // briefReason returns why an agent is not there. It counts the directories in which its program was looked for; the

@@ -234,7 +234,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// Bytes formats a size for a person: 812 B, 4.2 KB, 1.3 MB.
+// Bytes formats a size for a person: 812 B, 4.2 KB, 1.3 MB, 7.9 GB.
 func Bytes(n int64) string {
 	switch {
 	case n < 1000:
@@ -242,5 +242,8 @@ func Bytes(n int64) string {
 	case n < 1000*1000:
 		return fmt.Sprintf("%.1f KB", float64(n)/1000)
 	}
-	return fmt.Sprintf("%.1f MB", float64(n)/(1000*1000))
+	if n < 1000*1000*1000 {
+		return fmt.Sprintf("%.1f MB", float64(n)/(1000*1000))
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/(1000*1000*1000))
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/operatorservice/v1"
@@ -19,8 +20,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -82,10 +83,13 @@ func New(c *factory.Factory) *cobra.Command {
 					return err
 				}
 			}
-			found := []finding{findGit(ctx, c), findRunsDir(ctx, c), findBox(ctx, c, sandbox)}
-			found = append(found, findEngine(ctx, c)...)
-			found = append(found, findAgents(ctx, c)...)
-			found = append(found, findKeys(c)...)
+			found := examine(
+				func() []finding { return []finding{findGit(ctx, c)} },
+				func() []finding { return []finding{findRunsDir(ctx, c), findDisk(c)} },
+				func() []finding { return []finding{findBox(ctx, c, sandbox)} },
+				func() []finding { return findEngine(ctx, c) },
+				func() []finding { return append([]finding{findAgents(c)}, findKeys(c)...) },
+			)
 			if err := printFindings(c, found); err != nil {
 				return err
 			}
@@ -101,9 +105,35 @@ func New(c *factory.Factory) *cobra.Command {
 	return cmd
 }
 
+// examine makes all examinations at once. What is wrong comes first, and first of all what runs need.
+func examine(all ...func() []finding) []finding {
+	found := make([][]finding, len(all))
+	var wg sync.WaitGroup
+	for i, one := range all {
+		wg.Go(func() { found[i] = one() })
+	}
+	wg.Wait()
+	list := slices.Concat(found...)
+	slices.SortStableFunc(list, func(a, b finding) int { return a.rank() - b.rank() })
+	return list
+}
+
+// rank orders findings by how much they matter.
+func (f finding) rank() int {
+	switch {
+	case !f.OK && f.Required:
+		return 0
+	case !f.OK:
+		return 1
+	}
+	return 2
+}
+
 // listAgents prints which agents there are.
 func listAgents(ctx context.Context, c *factory.Factory, worker bool) error {
+	work := c.ErrorScreen().Work("asks the agents that are installed")
 	list, err := agentlist.List(ctx, c, worker)
+	work.Stop()
 	if err != nil {
 		return err
 	}
@@ -148,7 +178,7 @@ func findGit(ctx context.Context, c *factory.Factory) finding {
 // findBox tests the sandbox as a worker of this user does. Without the box runs execute nothing, unless the
 // user has decided for off.
 func findBox(ctx context.Context, c *factory.Factory, flag string) finding {
-	f := finding{Name: "box", Required: true}
+	f := finding{Name: "sandbox", Required: true}
 	policy, err := sandboxing.Choose(c, flag)
 	if err != nil {
 		f.Detail = err.Error()
@@ -237,11 +267,11 @@ func findDoor(ctx context.Context, c *factory.Factory, target temporalclient.Tar
 		}
 		return f
 	}
-	engine, err := temporalclient.Knock(ctx, target.RunsDir)
+	at, err := temporalclient.Knock(ctx, target.RunsDir)
 	switch {
 	case err != nil:
 		f.Detail = err.Error()
-	case !engine.Open:
+	case !at.Open:
 		f.OK, f.Detail = true, "locked: other users of this machine and pages of other sites are refused"
 	default:
 		f.Detail = localhost.OpenWarning + "; start `starter up` again, without --open"
@@ -284,25 +314,49 @@ func findWorker(ctx context.Context, t client.Client, queue string) finding {
 	return f
 }
 
-// findAgents examines the agents. Only their own providers need them.
-func findAgents(ctx context.Context, c *factory.Factory) []finding {
-	var found []finding
-	for _, m := range agentlist.Local(ctx, c) {
-		detail := strings.TrimSpace(m.Version + " " + agentlist.Gist(m))
-		found = append(found, finding{Name: "agent " + m.Label, OK: m.Installed && m.Status != agent.Unsupported, Detail: detail})
+// findAgents looks for the programs of agents, and starts none. Only their own providers need them.
+func findAgents(c *factory.Factory) finding {
+	var there []string
+	for _, text := range []string{"claude", "codex", "pi", "acp:opencode acp", "acp:gemini --acp"} {
+		if spec, err := catalog.Parse(text); err == nil && spec.Validate(".", c.Environ) == nil {
+			there = append(there, text)
+		}
 	}
-	return found
+	more := "; " + c.Hint("doctor --agents") + " asks what they can do"
+	if len(there) == 0 {
+		return finding{Name: "agents", Detail: "none of Claude Code, Codex, pi, opencode and Gemini is installed" + more}
+	}
+	return finding{Name: "agents", OK: true, Detail: "installed: " + strings.Join(there, ", ") + more}
 }
 
-// findKeys examines whether the keys of model APIs are set, and says nothing else about them. Only some providers need them.
-func findKeys(c *factory.Factory) []finding {
-	var found []finding
-	for _, name := range catalog.Keys() {
-		f := finding{Name: "key " + name, Detail: "not set here; only its own provider needs it, in the worker's environment"}
-		if c.Getenv(name) != "" {
-			f.OK, f.Detail = true, "set"
-		}
-		found = append(found, f)
+// leastDisk is the free space, in bytes, below which runs may fail for want of it.
+const leastDisk = 500 << 20
+
+// findDisk examines the free space for the records of runs.
+func findDisk(c *factory.Factory) finding {
+	f := finding{Name: "disk", Required: true}
+	free, err := engine.FreeDisk(c.RunsDir)
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case free < leastDisk:
+		f.Detail = fmt.Sprintf("%s free for %s: runs need some hundred MB; free disk space, or name another directory with --runs-dir", terminal.Bytes(int64(free)), c.RunsDir)
+	default:
+		f.OK, f.Detail = true, terminal.Bytes(int64(free))+" free for the runs directory"
 	}
-	return found
+	return f
+}
+
+// findKeys names the keys of model APIs that are set here, and says nothing else about them.
+func findKeys(c *factory.Factory) []finding {
+	var set []string
+	for _, name := range catalog.Keys() {
+		if c.Getenv(name) != "" {
+			set = append(set, name)
+		}
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return []finding{{Name: "keys", OK: true, Detail: "set here: " + strings.Join(set, ", ") + "; a provider needs them in the worker's environment"}}
 }
