@@ -49,7 +49,7 @@ func testAfter(b bench) {
 		}
 	}
 
-	if page := b.expect(0, "show", "bazaar#2").out; !strings.Contains(page, "# `Make it good`") || !strings.Contains(page, "**completed**") || !strings.Contains(page, passes) {
+	if page := b.expect(0, "show", "bazaar#2").out; !strings.Contains(page, "# Run 2 of bazaar\n\n```text\nMake it good\n") || !strings.Contains(page, "**completed**") || !strings.Contains(page, passes) {
 		b.Errorf("page:\n%s", page)
 	}
 	testOpen(b)

@@ -26,7 +26,7 @@ func Page(events []run.Event, report *check.Report) (string, error) {
 	}
 	var b strings.Builder
 	in := s.Input
-	fmt.Fprintf(&b, "# %s\n\n%s\n", codeSpan(run.OneLine(in.Goal, "A run")), codeBlock(in.Goal))
+	fmt.Fprintf(&b, "# %s\n\n%s\n", heading(in.Name), codeBlock(in.Goal))
 	took := s.State.UpdatedAt.Sub(s.State.CreatedAt).Round(time.Second)
 	fmt.Fprintf(&b, "Run %s is **%s** after %s: %s, %s on `%.12s`.\n", codeSpan(in.Name.Shown(in.RunID)), s.State.Status, took, display.Count(s.Commits, "commit", "commits"), s.Stat, in.Repository.Base)
 	if s.State.LastError != nil && s.State.Status != run.Completed {
@@ -40,6 +40,15 @@ func Page(events []run.Event, report *check.Report) (string, error) {
 	writeWords(&b, events)
 	writeFacts(&b, s)
 	return b.String(), nil
+}
+
+// heading names a run in plain text. A forge would make a link of slug#14.
+func heading(n run.Name) string {
+	label, number, ok := strings.Cut(string(n), "#")
+	if !ok {
+		return "A run"
+	}
+	return fmt.Sprintf("Run %s of %s", number, label)
 }
 
 // Summary describes a run in one line of at most limit characters, such as "Completed: 2 commits, approved by kim; 3

@@ -84,6 +84,9 @@ func Lines(s terminal.Style, rows []Row, now time.Time, columns int) []string {
 // wideScreen is the least width of a screen on which a list has room for all of an id.
 const wideScreen = 120
 
+// mostColumns bounds a row: on a wider screen the figures would stand far from their text.
+const mostColumns = 140
+
 // leastTitle is the least width of a title. The figures behind it give way first, the age last.
 const leastTitle = 12
 
@@ -162,7 +165,7 @@ func (v *view) drawRow(r Row) string {
 	if v.columns == 0 {
 		return strings.TrimRight(head+title, " ") + "  " + v.style.Dim(tails[0])
 	}
-	left := v.columns - terminal.Width(head) - 3 - 1 // the mark before the row, and the last column
+	left := min(v.columns, mostColumns) - terminal.Width(head) - 3 - 1 // the mark before the row, and the last column
 	for _, tail := range tails {
 		if room := left - terminal.Width(tail) - 2; room >= leastTitle {
 			title = terminal.Clip(title, room)

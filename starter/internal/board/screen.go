@@ -96,6 +96,12 @@ func (b *Board) Press(k terminal.Key) Action {
 		b.pressSearch(k)
 		return ""
 	}
+	if b.help { // any key leaves the keys, and search begins
+		b.help = false
+		if k.Char != '/' {
+			return ""
+		}
+	}
 	switch {
 	case k.Name == terminal.Up, k.Char == 'k':
 		b.moveBy(-1)
@@ -108,9 +114,9 @@ func (b *Board) Press(k terminal.Key) Action {
 	case k.Char == '/':
 		b.searching, b.search = true, ""
 	case k.Name == terminal.Escape:
-		b.search, b.help = "", false
+		b.search = ""
 	case k.Char == '?':
-		b.help = !b.help
+		b.help = true
 	case k.Char == 's':
 		return Start
 	case k.Char == 'q', k.Name == terminal.EndInput:
@@ -178,7 +184,7 @@ var keys = [][2]string{
 	{"enter", "review a run that waits, follow a run that works, show a run that ended"},
 	{"y n a", "the same: you see the patch first and decide there"},
 	{"m", "merge a completed run"}, {"r", "retry a run that has ended"}, {"o", "open the run's files"},
-	{"s", "start a run"}, {"/", "search; escape shows all"}, {"j k", "down, up; also arrows and page keys"}, {"q", "quit; the runs continue"},
+	{"s", "start a run"}, {"/", "search; escape shows all"}, {"j k", "down, up; also arrows and page keys"}, {"q", "quit; the runs continue"}, {"", "any key leaves this list"},
 }
 
 // Draw returns the lines of a screen of that size. The title stands in the first line, the keys in the last.

@@ -42,11 +42,19 @@ func Print(ctx context.Context, c *factory.Factory, r runref.Found, status run.S
 	return err
 }
 
-// takeHome prints how to look at the approved commits and how to take them. It names commits in
-// full, because the repository may give a name another meaning by then.
+// takeHome prints how to look at the approved commits and how to take them: at a terminal by the commands of this program,
+// elsewhere also with git. It names commits in full, because the repository may give a name another meaning by then.
 func takeHome(ctx context.Context, c *factory.Factory, r runref.Found) {
 	facts, err := r.Facts(ctx, r.ID)
 	if err != nil {
+		return
+	}
+	if facts.Commits == 0 {
+		c.Printf("  %s\n", c.Style().Dim("nothing had to change: the checks pass as they are"))
+		return
+	}
+	if name := shellquote.Join(r.ShownName()); c.Screen {
+		c.Printf("  %s\n", c.Style().Dim("look: "+c.Hint("diff %s", name)+"   merge: "+c.Hint("merge %s", name)))
 		return
 	}
 	repo := story.OneLine(shellquote.Join(console.NearPath(facts.Repository.Path)), 200)

@@ -130,5 +130,5 @@ func ui(ctx context.Context, c *factory.Factory, args []string) error {
 	if err != nil {
 		return err
 	}
-	return links.Print(c, "ui", place.LoginOwner(c.UserName(), review.UIPath+page, time.Now()))
+	return links.Print(c, "ui", place.Short(ctx, place.LoginOwner(c.UserName(), review.UIPath+page, time.Now())))
 }

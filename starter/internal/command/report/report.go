@@ -4,6 +4,8 @@ package report
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,11 +72,26 @@ func printReport(c *factory.Factory, r report.Report) {
 		c.Printf("No run since %s.\n", r.Since.Local().Format(time.DateTime))
 		return
 	}
-	rows := r.Repositories
+	rows := shortNames(r.Repositories)
 	if len(rows) > 1 {
 		rows = append(rows, report.Row{Name: "all", Figures: r.Total})
 	}
 	c.Printf("%s\n%s", drawFigures(c, "repository", rows), drawFigures(c, "provider", r.Providers))
+}
+
+// shortNames names repositories by the last parts of their paths, as the names of runs do, unless two have the same.
+func shortNames(rows []report.Row) []report.Row {
+	count := map[string]int{}
+	for _, row := range rows {
+		count[filepath.Base(row.Name)]++
+	}
+	rows = slices.Clone(rows)
+	for i, row := range rows {
+		if base := filepath.Base(row.Name); count[base] == 1 {
+			rows[i].Name = base
+		}
+	}
+	return rows
 }
 
 // leastName is the least width of a name in a table of figures. On a screen that has no room for it the figures stand

@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // waitsEvery is the time between two looks at the runs that wait.
@@ -61,5 +62,9 @@ func printNewWaits(ctx context.Context, c *factory.Factory, client *runs.Client,
 // waitLine says in one line what a run waits for, and the command that leads there.
 func waitLine(c *factory.Factory, r board.Row) string {
 	s := c.Style()
-	return s.Bold(r.Name.Shown(r.ID)) + " " + s.Wait("waits: "+r.Wants()) + " " + story.OneLine(r.Title, 120) + "  " + s.Dim(c.Hint("review %s", r.Name.Shown(r.ID)))
+	since := ""
+	if age := c.Now().Sub(r.Since); !r.Since.IsZero() && age >= time.Minute { // it waited before this process began
+		since = " for " + terminal.Age(age)
+	}
+	return s.Bold(r.Name.Shown(r.ID)) + " " + s.Wait("waits"+since+": "+r.Wants()) + " " + story.OneLine(r.Title, 120) + "  " + s.Dim(c.Hint("review %s", r.Name.Shown(r.ID)))
 }
