@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/host/telemetry"
+	notices "github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/version"
@@ -90,6 +91,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(serving, h.Activities)
 	h.Notify.Link = func(id run.ID) string { return h.noticeLink(w, id) }
+	h.Notify.Answers = func(n notices.Notice) []notices.Answer { return h.noticeAnswers(w, n) }
 	notifyflow.Register(serving, notify.New(h.Notify))
 	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
 	scheduleflow.Register(serving, scheduleacts.New(scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}))
@@ -129,11 +131,23 @@ func (h *Host) noticeLink(w *Worker, id run.ID) string {
 	if w.Review == nil || h.config.Review.URL == "" {
 		return w.linkOf(id)
 	}
-	name := "a notice"
-	if u, err := user.Current(); err == nil && review.CheckName(u.Username) == nil {
-		name = u.Username
+	return w.Review.NoticeLink(noticeName(), id)
+}
+
+// noticeAnswers returns the addresses that decide what a notice asks for, on a page that people reach from elsewhere.
+func (h *Host) noticeAnswers(w *Worker, n notices.Notice) []notices.Answer {
+	if w.Review == nil || h.config.Review.URL == "" {
+		return nil
 	}
-	return w.Review.NoticeLink(name, id)
+	return w.Review.NoticeAnswers(noticeName(), n)
+}
+
+// noticeName names who decides by a notice.
+func noticeName() string {
+	if u, err := user.Current(); err == nil && review.CheckName(u.Username) == nil {
+		return u.Username
+	}
+	return "a notice"
 }
 
 // startReview serves the review page, if the worker has one, and says in the runs directory where it is.
@@ -145,6 +159,7 @@ func (h *Host) startReview(w *Worker) (err error) {
 	client := runs.New(w.Client, w.TaskQueue)
 	client.RunsDir = h.config.RunsDir
 	config := *c
+	config.ReplySecret = h.Notify.Secret
 	config.WebUI, config.Sessions = w.webUI, sessions.Client{Temporal: w.Client, Queue: w.TaskQueue}
 	if w.Review, err = review.Start(config, client, review.NewDisk(h.config.RunsDir)); err != nil {
 		return err

@@ -28,6 +28,8 @@ type Config struct {
 	Secret  notify.Secret // of the webhook
 	// Link returns the address of a run on the review page; nil or empty: none.
 	Link func(run.ID) string
+	// Answers returns the addresses that decide what a notice asks for; nil or empty: there are none.
+	Answers func(notify.Notice) []notify.Answer
 	// Environ is the environment of the command.
 	Environ []string
 	// Redact removes the worker's secrets from a text.
@@ -79,6 +81,10 @@ func (a *Activities) Tell(ctx context.Context, in TellInput) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	n, link := in.Notice, ""
+	var answers []notify.Answer
+	if a.config.Answers != nil {
+		answers = a.config.Answers(n)
+	}
 	if a.config.Link != nil && n.RunID != "" {
 		link = a.config.Link(n.RunID)
 	}
@@ -88,23 +94,23 @@ func (a *Activities) Tell(ctx context.Context, in TellInput) error {
 	n = n.ClipGoal()
 	switch {
 	case in.Channel == run.CommandChannel && a.config.Command != "":
-		return a.runCommand(ctx, n, link)
+		return a.runCommand(ctx, n, link, answers)
 	case in.Channel == run.WebhookChannel && a.config.Webhook != "":
-		return a.postWebhook(ctx, n, link)
+		return a.postWebhook(ctx, n, link, answers)
 	}
 	return nil
 }
 
 // runCommand calls the operator's program. It gets the notice in variables and on standard input, never in the command
 // line, where a shell would read it.
-func (a *Activities) runCommand(ctx context.Context, n notify.Notice, link string) error {
-	body, err := n.Body(link)
+func (a *Activities) runCommand(ctx context.Context, n notify.Notice, link string, answers []notify.Answer) error {
+	body, err := n.Body(link, answers...)
 	if err != nil {
 		return err
 	}
 	env := append(append([]string{}, a.config.Environ...),
 		"RATCHET_NOTICE="+string(n.Kind), "RATCHET_NOTICE_ID="+n.ID, "RATCHET_RUN_ID="+string(n.RunID), "RATCHET_RUN="+string(n.Name),
-		"RATCHET_TITLE="+n.Title(), "RATCHET_TEXT="+n.Goal, "RATCHET_LINK="+link)
+		"RATCHET_TITLE="+n.Title(), "RATCHET_TEXT="+n.Goal, "RATCHET_LINK="+link, "RATCHET_ACTIONS="+notify.NtfyActions(answers))
 	return a.startProgram(ctx, env, bytes.NewReader(append(body, '\n')), "/bin/sh", "-c", a.config.Command)
 }
 
@@ -141,8 +147,8 @@ func (a *Activities) lastWords(said string) string {
 }
 
 // postWebhook sends the signed webhook. It reads nothing of the answer but its code and Retry-After.
-func (a *Activities) postWebhook(ctx context.Context, n notify.Notice, link string) error {
-	body, err := n.Body(link)
+func (a *Activities) postWebhook(ctx context.Context, n notify.Notice, link string, answers []notify.Answer) error {
+	body, err := n.Body(link, answers...)
 	if err != nil {
 		return err
 	}

@@ -120,8 +120,11 @@ func TestACommandIsTold(t *testing.T) {
 	dir := t.TempDir()
 	told := filepath.Join(dir, "told")
 	a := notify.New(notify.Config{
-		Command: "cd " + dir + `; { echo "$RATCHET_TITLE|$RATCHET_TEXT|$RATCHET_LINK|$RATCHET_NOTICE|$RATCHET_NOTICE_ID|${SECRET-none}"; cat; } > told`,
+		Command: "cd " + dir + `; { echo "$RATCHET_TITLE|$RATCHET_TEXT|$RATCHET_LINK|$RATCHET_NOTICE|$RATCHET_NOTICE_ID|${SECRET-none}|$RATCHET_ACTIONS"; cat; } > told`,
 		Environ: []string{"PATH=" + os.Getenv("PATH")}, Link: link,
+		Answers: func(n notices.Notice) []notices.Answer {
+			return []notices.Answer{{Label: "Allow", Decision: "approve", URL: "https://x/answer/A"}, {Label: "Refuse", Decision: "reject", URL: "https://x/answer/B"}}
+		},
 	})
 	tell := func(c run.Channel) error { return a.Tell(t.Context(), notify.TellInput{Channel: c, Notice: notice}) }
 	if err := tell(run.CommandChannel); err != nil {
@@ -132,7 +135,7 @@ func TestACommandIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.SplitN(string(b), "\n", 2)
-	if want := "slug#14 waits for your approval|" + notice.Goal + "|https://ratchet.example.com/runs/r1|run.approval_requested|" + notice.ID + "|none"; lines[0] != want || !strings.HasPrefix(lines[1], `{"type":"run.approval_requested"`) {
+	if want := "slug#14 waits for your approval|" + notice.Goal + "|https://ratchet.example.com/runs/r1|run.approval_requested|" + notice.ID + "|none|http, Allow, https://x/answer/A, method=POST, clear=true; http, Refuse, https://x/answer/B, method=POST, clear=true"; lines[0] != want || !strings.HasPrefix(lines[1], `{"type":"run.approval_requested"`) {
 		t.Errorf("it was told %s", b)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {

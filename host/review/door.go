@@ -28,6 +28,7 @@ type door struct {
 	secure  bool         // the browser reaches it by TLS
 	proxy   *Proxy       // nil: the session alone names the user
 	webUI   http.Handler // nil: none is served
+	answers *answers     // that do not come from the page
 	now     func() time.Time
 
 	mu    sync.Mutex
@@ -77,6 +78,8 @@ func (d *door) guardHandler(next func(http.ResponseWriter, *http.Request, caller
 			d.logIn(w, r)
 		case r.URL.Path == linksPath && r.Method == http.MethodPost:
 			d.shortenLink(w, r)
+		case isDirect(r):
+			d.answers.serve(w, r)
 		case isFromElsewhere(r):
 			renderPage(w, http.StatusOK, "bounce", r.URL.RequestURI())
 		case isWebUI(r):
@@ -131,7 +134,7 @@ func (d *door) refusalOf(r *http.Request) (why string, code int) {
 		return "Ratchet's review page is at " + d.origins[0] + ". It does not answer to the name of this request.", http.StatusMisdirectedRequest
 	case changes && r.Method != http.MethodPost && !isWebUI(r):
 		return "The review page accepts only GET and POST.", http.StatusMethodNotAllowed
-	case origin != "" && !own, changes && !own, changes && site != "" && site != "same-origin":
+	case origin != "" && !own, changes && !own && !isDirect(r), changes && site != "" && site != "same-origin":
 		return "The review page refuses requests from pages of another origin. Nothing was changed.", http.StatusForbidden
 	case (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 		return "The review page cannot be embedded in another page.", http.StatusForbidden

@@ -160,9 +160,12 @@ func (e *engine) Events(context.Context, run.ID, string) ([]run.Event, error) {
 	return append([]run.Event{}, e.events...), nil
 }
 
-func (e *engine) Decide(_ context.Context, _ run.ID, d run.Decision) error {
+func (e *engine) Decide(_ context.Context, id run.ID, d run.Decision) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if id != runID {
+		return &runs.NotFoundError{Name: string(id)}
+	}
 	if err := e.s.CheckDecision(d); err != nil {
 		return &runs.RefusedError{Reason: err.Error()}
 	}

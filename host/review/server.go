@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
@@ -97,6 +98,8 @@ type Config struct {
 	Proxy *Proxy
 	// WebUI leads to the Web UI of the engine; nil: the page serves none.
 	WebUI http.RoundTripper
+	// ReplySecret is the key of signed replies to webhooks; nil: none are taken.
+	ReplySecret notify.Secret
 	// Sessions and Commands are shown and offered; nil: none are.
 	Sessions Sessions
 	Commands Commands
@@ -157,6 +160,8 @@ type Server struct {
 	ui   bool
 	door *door
 
+	answers *answers
+
 	http     *http.Server
 	listener net.Listener
 	done     chan struct{}
@@ -199,7 +204,8 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 		key: s.key, hosts: hosts, origins: origins, port: port, secure: secure, proxy: c.Proxy,
 		now: time.Now, used: map[string]bool{}, links: map[string]shortLink{},
 	}
-	s.door = d
+	s.door, s.answers = d, newAnswers(c, engine, time.Now)
+	d.answers = s.answers
 	if c.WebUI != nil {
 		d.webUI = newWebUI(c.WebUI)
 	}

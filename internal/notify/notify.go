@@ -34,8 +34,25 @@ type Notice struct {
 	At         time.Time `json:"at"`
 	RunID      run.ID    `json:"runId"`
 	Name       run.Name  `json:"name,omitempty"`
-	Repository string    `json:"repository"` // the last part of its path
-	Goal       string    `json:"goal"`       // first line; ClipGoal shortens it once no secret is in it
+	Repository string    `json:"repository"`      // the last part of its path
+	About      string    `json:"about,omitempty"` // id of the approval or question
+	Goal       string    `json:"goal"`            // first line; ClipGoal shortens it once no secret is in it
+}
+
+// Answer is an address that makes a decision, once, by a POST request.
+type Answer struct {
+	Label    string `json:"label"`
+	Decision string `json:"decision"`
+	URL      string `json:"url"`
+}
+
+// NtfyActions returns the answers as the header Actions of ntfy has them.
+func NtfyActions(answers []Answer) string {
+	var list []string
+	for _, a := range answers {
+		list = append(list, "http, "+a.Label+", "+a.URL+", method=POST, clear=true")
+	}
+	return strings.Join(list, "; ")
 }
 
 // Bounds of the goal of a notice, in characters.
@@ -65,7 +82,7 @@ func Of(in run.Input, e run.Event) (n Notice, ok bool) {
 		return n, false
 	}
 	n.ID = strings.TrimSuffix(fmt.Sprintf("notice-%s-%s-%s", in.RunID, e.ID, about), "-")
-	n.At, n.RunID, n.Name = e.TS, in.RunID, in.Name
+	n.At, n.RunID, n.Name, n.About = e.TS, in.RunID, in.Name, about
 	n.Repository = display.Line(path.Base(in.Repository.Path)) //workflowcheck:ignore // pure
 	n.Goal = goalLine(in.Goal)
 	return n, true

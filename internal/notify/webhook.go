@@ -50,17 +50,19 @@ func (s Secret) Sign(id string, at time.Time, body []byte) string {
 func Timestamp(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 
 // Body returns the body of a webhook.
-func (n Notice) Body(link string) ([]byte, error) {
+func (n Notice) Body(link string, answers ...Answer) ([]byte, error) {
 	type data struct {
 		Notice
 		Title string `json:"title"`
 		Link  string `json:"link,omitempty"`
+		// Answers decide without the page.
+		Answers []Answer `json:"answers,omitempty"`
 	}
 	return json.Marshal(struct {
 		Type      Kind      `json:"type"`
 		Timestamp time.Time `json:"timestamp"`
 		Data      data      `json:"data"`
-	}{n.Kind, n.At, data{n, n.Title(), link}})
+	}{n.Kind, n.At, data{n, n.Title(), link, answers}})
 }
 
 // CheckURL returns an error for a URL that no webhook is sent to. A notice leaves this machine by TLS, to a server
