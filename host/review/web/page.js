@@ -135,7 +135,7 @@
   });
   window.addEventListener('pageshow', () => { for (const f of document.forms) delete f.dataset.sent; });
 
-  // keys: j and k walk over the lines, c comments, y applies after a look, n sends back, ? lists them
+  // keys: j and k walk over the lines, c comments, y applies after a look, n sends back
   let at = -1;
   document.addEventListener('keydown', (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest('textarea, input, select')) return;
