@@ -10,9 +10,10 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// BenchmarkAgentFirstToken takes turns between a run and the bare client, each
+// BenchmarkAgentFirstToken takes turns between a run, a run of --quick and the bare client, each
 // from its start to the first request that asks the model for work, and
 // compares the medians. It also weighs what a live session costs beside the
 // client itself.
@@ -22,7 +23,7 @@ func BenchmarkAgentFirstToken(b *testing.B) {
 			s := newAgentFixture(b, a)
 			s.spawnGroup()
 			s.bare(b) // warms the client's home
-			var runs, bare []time.Duration
+			var runs, quick, bare []time.Duration
 			var beside []float64
 			for b.Loop() {
 				asked, began := s.asked(), time.Now()
@@ -32,11 +33,20 @@ func BenchmarkAgentFirstToken(b *testing.B) {
 				runs = append(runs, time.Since(began))
 				beside = append(beside, s.besideClient(b))
 				s.stop(in.RunID)
+				asked, began = s.asked(), time.Now()
+				in = s.job(hanging)
+				in.Providers.Planner, in.NoBaseline = run.NoPlanner, true
+				s.start(in)
+				s.awaitRequest(b, asked)
+				quick = append(quick, time.Since(began))
+				s.stop(in.RunID)
 				bare = append(bare, s.bare(b))
 			}
 			b.ReportMetric(ms(median(runs)), "run-ms")
+			b.ReportMetric(ms(median(quick)), "quick-ms")
 			b.ReportMetric(ms(median(bare)), "bare-ms")
 			b.ReportMetric(float64(median(runs))/float64(median(bare)), "ratio")
+			b.ReportMetric(float64(median(quick))/float64(median(bare)), "quick-ratio")
 			b.ReportMetric(slices.Max(beside), "supervisor-KB")
 		})
 	}
