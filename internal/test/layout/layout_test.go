@@ -49,9 +49,9 @@ var vendors = []string{
 var wired = map[string][]string{
 	"internal/agent/acp": nil, "internal/agent/claude": nil, "internal/agent/codex": nil, "internal/agent/openclaw": nil, "internal/agent/pi": nil,
 	"internal/provider/anthropic": nil, "internal/provider/openai": nil, "internal/provider/command": nil, "internal/provider/replay": nil,
-	"internal/provider/catalog": { // which check what was named
-		"starter/internal/command/doctor",
-		"starter/internal/command/initialize", "starter/internal/command/mcp", "starter/internal/command/retry", "starter/internal/command/session", "starter/internal/newrun", "starter/internal/settings",
+	"internal/provider/catalog": { // which check what was named, or name it
+		"starter/internal/agentlist", "starter/internal/command/doctor",
+		"starter/internal/command/initialize", "starter/internal/command/mcp", "starter/internal/command/merge", "starter/internal/command/retry", "starter/internal/command/session", "starter/internal/newrun", "starter/internal/settings",
 	},
 }
 

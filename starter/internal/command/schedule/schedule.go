@@ -74,6 +74,7 @@ settings of the repository and of yours complete them now, not at each fire.`,
 	}
 	flags := cmd.Flags()
 	f.run.Register(flags)
+	newrun.AddCompletion(c, cmd, &f.run)
 	for _, name := range []string{"detach", "id"} {
 		_ = flags.MarkHidden(name)
 	}
