@@ -167,9 +167,11 @@ func (r *room) countCut(lines []hunks.Line) (n int) {
 // spansOf returns the coloured lines of one side of a hunk, without the lines of the operation. They are safe to show.
 func spansOf(name string, all []hunks.Line, without udiff.Op, left *room) [][]syntax.Span {
 	var lines []string
-	for _, l := range all {
+	var parts [][2]int
+	changed := hunks.ChangedWords(all)
+	for i, l := range all {
 		if l.Op != without {
-			lines = append(lines, left.headOf(l))
+			lines, parts = append(lines, left.headOf(l)), append(parts, changed[i])
 		}
 	}
 	if left.colour <= 0 {
@@ -178,7 +180,9 @@ func spansOf(name string, all []hunks.Line, without udiff.Op, left *room) [][]sy
 	began := time.Now()
 	spans := syntax.Lines(name, lines)
 	left.colour -= time.Since(began)
-	for _, line := range spans {
+	for n, line := range spans {
+		line = syntax.Mark(line, parts[n][0], parts[n][1])
+		spans[n] = line
 		for i := range line {
 			line[i].Text = display.Code(line[i].Text)
 		}

@@ -17,9 +17,9 @@ import (
 // door decides who may use the page, and who a request is from, before any of the page is made.
 //
 // A request has to name a host of the page, which a page of another site whose name leads here does not. One that
-// changes something has to come from a page of this origin and carry the token of its form. A session begins by a login
-// link, which a holder of the key makes, and is bound to the user of this machine whose process began it: a browser
-// sends a cookie to every port of a host.
+// changes something has to come from a page of this origin and carry the token of its form, or carry a proof of its own:
+// see answers. A session begins by a login link, which a holder of the key makes, and is bound to the user of this machine
+// whose process began it: a browser sends a cookie to every port of a host.
 type door struct {
 	key     Key
 	hosts   []string // of the Host header, in lower case

@@ -51,7 +51,9 @@ func (v View) File(f hunks.File) []string {
 			lines = append(lines, v.Indent+v.Style.Dim(strings.Repeat(" ", digits)+" ⋮"))
 		}
 		colours := colourHunk(f.Name, h)
-		markWords(h, colours)
+		for j, part := range hunks.ChangedWords(h.Lines) {
+			colours[j] = syntax.Mark(colours[j], part[0], part[1])
+		}
 		for j, l := range h.Lines {
 			lines = append(lines, v.drawLine(l, digits, colours[j])...)
 		}
@@ -126,7 +128,7 @@ func (v View) drawLine(l hunks.Line, digits int, spans []syntax.Span) []string {
 		}
 		text := v.Indent + v.Style.Dim(gutter) + colour(sign) + " "
 		for _, s := range row {
-			if s.Class == changed {
+			if s.Class == syntax.Changed {
 				text += strong(s.Text)
 				continue
 			}

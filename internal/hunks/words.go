@@ -1,38 +1,36 @@
-package patchview
+package hunks
 
 import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ratchet-dev/ratchet/internal/hunks"
-	"github.com/ratchet-dev/ratchet/internal/syntax"
 	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
-// changed is the class of the words in which a line differs from the one that it replaces.
-const changed syntax.Class = "changed"
-
-// markWords gives the changed words of lines that replace others, line for line, a class of their own.
-func markWords(h hunks.Hunk, spans [][]syntax.Span) {
-	for at := 0; at < len(h.Lines); {
-		olds := countOp(h.Lines[at:], udiff.Delete)
-		news := countOp(h.Lines[at+olds:], udiff.Insert)
+// ChangedWords returns for each line the bytes, from and to, in which it differs from the line that it replaces or that
+// replaces it; none where lines are not replaced one for one, or have less than half in common.
+func ChangedWords(lines []Line) [][2]int {
+	parts := make([][2]int, len(lines))
+	for at := 0; at < len(lines); {
+		olds := countOp(lines[at:], udiff.Delete)
+		news := countOp(lines[at+olds:], udiff.Insert)
 		for i := range olds {
 			if olds != news {
 				break
 			}
 			before, after := at+i, at+olds+i
-			if first, last, ok := commonEnds(h.Lines[before].Text, h.Lines[after].Text); ok {
-				spans[before] = markSpan(spans[before], first, len(h.Lines[before].Text)-last)
-				spans[after] = markSpan(spans[after], first, len(h.Lines[after].Text)-last)
+			if first, last, ok := commonEnds(lines[before].Text, lines[after].Text); ok {
+				parts[before] = [2]int{first, len(lines[before].Text) - last}
+				parts[after] = [2]int{first, len(lines[after].Text) - last}
 			}
 		}
 		at += max(olds+news, 1)
 	}
+	return parts
 }
 
 // countOp counts the first lines of an operation.
-func countOp(lines []hunks.Line, op udiff.Op) (n int) {
+func countOp(lines []Line, op udiff.Op) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++
 	}
@@ -87,19 +85,4 @@ func isWord(text string) bool {
 func endsInWord(text string) bool {
 	r, _ := utf8.DecodeLastRuneInString(text)
 	return isWordRune(r)
-}
-
-// markSpan gives the bytes of a line from one place to another the class of changed words.
-func markSpan(spans []syntax.Span, from, to int) (out []syntax.Span) {
-	at := 0
-	for _, s := range spans {
-		low, high := min(max(from-at, 0), len(s.Text)), min(max(to-at, 0), len(s.Text))
-		for _, part := range []syntax.Span{{Text: s.Text[:low], Class: s.Class}, {Text: s.Text[low:max(low, high)], Class: changed}, {Text: s.Text[max(low, high):], Class: s.Class}} {
-			if part.Text != "" {
-				out = append(out, part)
-			}
-		}
-		at += len(s.Text)
-	}
-	return out
 }
