@@ -41,6 +41,20 @@ func TestAPatchIsProposed(t *testing.T) {
 	}
 }
 
+// A patch of the server's workflows is refused where the token that pushes may not change them.
+func TestWorkflowsThatMayNotBePushed(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		s := newFixture(t)
+		s.provider.says(patching("--- /dev/null\n+++ b/.github/workflows/ci.yml\n@@ -0,0 +1 @@\n+on: push\n"))
+		call := s.call(run.Execute)
+		call.Patches.NoWorkflows = refused
+		out := must[activities.ProposeResult](s, s.acts.Propose, call)
+		if (out.Refusal != nil) != refused || refused && !strings.Contains(out.Refusal.Message, "lacks the scope workflow") {
+			t.Errorf("without the scope: %v: got refusal %+v", refused, out.Refusal)
+		}
+	}
+}
+
 // What is recorded is masked. The patch itself never holds a mask, and never adds a secret.
 func TestMasksNeverEnterAPatch(t *testing.T) {
 	const head = "--- a/log.txt\n+++ b/log.txt\n@@ -1,2 +1,2 @@\n"

@@ -125,6 +125,9 @@ func (a *Activities) planProposal(ctx context.Context, c Call, ans answer.Answer
 	}
 	defer release()
 	change, diff, err := a.planMasked(ctx, w, c.Head, ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
+	if err == nil && c.Patches.NoWorkflows {
+		err = refuseWorkflows(change)
+	}
 	refusal, refused := errors.AsType[*patch.Refusal](err)
 	if err != nil && !refused {
 		return err
@@ -142,6 +145,18 @@ func (a *Activities) planProposal(ctx context.Context, c Call, ans answer.Answer
 	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.patchName(), diff)
 	failpoint.Hit("propose.kept")
 	return err
+}
+
+// refuseWorkflows refuses a change of the server's own continuous integration.
+func refuseWorkflows(change *patch.Change) error {
+	for _, f := range change.Files {
+		for _, path := range []string{f.Path, f.OldPath} {
+			if strings.HasPrefix(strings.ToLower(path), ".github/workflows/") {
+				return &patch.Refusal{Kind: patch.Policy, Path: path, Message: "The token by which the branch is pushed may not change .github/workflows (it lacks the scope workflow). Leave these files as they are."}
+			}
+		}
+	}
+	return nil
 }
 
 // describeProposal fills in the facts about the change that a person should know.

@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+
+	"go.temporal.io/sdk/client"
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -107,8 +110,25 @@ func (c Config) redactor() *redact.Redactor {
 
 // forgeConfig returns the configuration of the activities of pull requests.
 func (h *Host) forgeConfig(w *Worker) forgeacts.Config {
+	servers := slices.Clone(h.config.servers)
+	for i := range servers {
+		servers[i].Told = countCalls(w.metrics, servers[i].Host())
+	}
 	return forgeacts.Config{
-		RunsDir: h.config.RunsDir, Servers: h.config.servers, Link: w.linkOf, Redact: h.config.redactor().String, Pace: h.config.ForgePace,
+		RunsDir: h.config.RunsDir, Servers: servers, Link: w.linkOf, Redact: h.config.redactor().String, Pace: h.config.ForgePace,
 		Engine: ticketed{scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}, w.Client, w.TaskQueue},
+	}
+}
+
+// countCalls returns what counts the calls of a server in the worker's metrics; nil: there are none.
+func countCalls(metrics client.MetricsHandler, host string) func(code int, r forge.Rate) {
+	if metrics == nil {
+		return nil
+	}
+	return func(code int, r forge.Rate) {
+		metrics.WithTags(map[string]string{"host": host, "code": strconv.Itoa(code)}).Counter("ratchet_forge_calls").Inc(1)
+		if r.Limit > 0 {
+			metrics.WithTags(map[string]string{"host": host}).Gauge("ratchet_forge_calls_left").Update(float64(r.Remaining))
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestServersOfAWorker(t *testing.T) {
 			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("got error %v, want %q", err, tc.err)
 			}
-			if len(got) != len(tc.want) || len(got) == 1 && got[0] != tc.want[0] {
+			if len(got) != len(tc.want) || len(got) == 1 && !reflect.DeepEqual(got[0], tc.want[0]) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 			c.servers = got

@@ -41,7 +41,8 @@ type Worker struct {
 	Review    *review.Server // nil: no page is served
 	Metrics   string         // host:port of the metrics; empty: they are not served
 
-	webUI http.RoundTripper // nil: the server has none that the page could serve
+	webUI   http.RoundTripper     // nil: the server has none that the page could serve
+	metrics client.MetricsHandler // nil: they go nowhere
 
 	stop []func() // in the order of the starts
 }
@@ -68,7 +69,7 @@ func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Wor
 		return nil, err
 	}
 	w.stop = append(w.stop, metrics.Stop)
-	w.Metrics, engine.Metrics = metrics.Address, metrics.Handler
+	w.Metrics, w.metrics, engine.Metrics = metrics.Address, metrics.Handler, metrics.Handler
 	if w.Client, err = temporalclient.Dial(ctx, engine); err != nil {
 		return nil, err
 	}
@@ -161,6 +162,7 @@ func (h *Host) startReview(w *Worker) (err error) {
 	config := *c
 	config.ReplySecret = h.Notify.Secret
 	config.WebUI, config.Sessions = w.webUI, sessions.Client{Temporal: w.Client, Queue: w.TaskQueue}
+	config.Tickets = client
 	if w.Review, err = review.Start(config, client, review.NewDisk(h.config.RunsDir)); err != nil {
 		return err
 	}

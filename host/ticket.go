@@ -2,10 +2,13 @@ package host
 
 import (
 	"context"
+	"errors"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
@@ -14,6 +17,21 @@ type ticketed struct {
 	scheduled
 	temporal client.Client
 	queue    string
+}
+
+// HasTicket implements activities/forge.Engine.
+func (t ticketed) HasTicket(ctx context.Context, in forgeacts.Ticket) (bool, error) {
+	_, err := t.temporal.DescribeWorkflowExecution(ctx, forge.TicketID(in), "")
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// StartTicket implements activities/forge.Engine.
+func (t ticketed) StartTicket(ctx context.Context, in forgeacts.Ticket, b ticket.Bounds) error {
+	_, err := t.client.StartTicket(ctx, forge.TicketInput{Ticket: in, Bounds: b})
+	return err
 }
 
 // Watch implements activities/forge.Engine.

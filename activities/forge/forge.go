@@ -10,11 +10,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/pullrequest"
@@ -65,7 +68,28 @@ type Target struct {
 	Branch string `json:"branch,omitempty"`
 	// Closes is the number of the issue that the merge closes; zero: none.
 	Closes int `json:"closes,omitempty"`
+	// Reviews is the number of people who have to approve the pushed commit on the server before its status is a success,
+	// and Approvers are the accounts that have.
+	Reviews   int      `json:"reviews,omitempty"`
+	Approvers []string `json:"approvers,omitempty"`
+	// Merged is the branch that was merged into the commits of the run, on top of them; empty: none.
+	Merged string `json:"merged,omitempty"`
 }
+
+// votes tells of the approvals on the server, as the end of a status; empty: none is needed.
+func (t Target) votes() string {
+	if t.Reviews == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; %d of %s on the server", len(t.Approvers), display.Count(t.Reviews, "approval", "approvals"))
+	if len(t.Approvers) > 0 {
+		text += ": " + strings.Join(t.Approvers, ", ")
+	}
+	return display.OneLine(text, maxVotes)
+}
+
+// maxVotes bounds the characters about approvals in a status.
+const maxVotes = 70
 
 // Pushed is the result of PushBranch.
 type Pushed struct {
@@ -86,11 +110,13 @@ type Opened struct {
 	Created bool   `json:"created,omitempty"`
 	Draft   bool   `json:"draft,omitempty"`
 	Merged  bool   `json:"merged,omitempty"`
+	Checks  string `json:"checks,omitempty"` // URL of the page of its checks; empty: they are on its own
 }
 
 // PushBranch brings the commits of the run's branch to the server. It never moves a branch that has commits which are not the
 // run's.
 func (a *Activities) PushBranch(ctx context.Context, in Target) (Pushed, error) {
+	defer beat(ctx)()
 	r, err := a.read(in.RunID)
 	if err != nil {
 		return Pushed{}, a.told(err)
@@ -111,6 +137,7 @@ func (a *Activities) PushBranch(ctx context.Context, in Target) (Pushed, error) 
 // OpenPullRequest opens the pull request of a pushed branch, or brings the text of the one that is there up to date. What people
 // have written around that text stays.
 func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Pushed) (Opened, error) {
+	defer beat(ctx)()
 	r, err := a.read(in.RunID)
 	if err != nil {
 		return Opened{}, a.told(err)
@@ -127,6 +154,11 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 	if link := a.link(in.RunID); link != "" {
 		text += "\n[Review page of the run](" + link + ")\n"
 	}
+	if issue := r.snapshot.Input.Issue; issue != nil && in.Closes == 0 {
+		if repo, number, err := forge.ParseIssue(issue.URL); err == nil && strings.EqualFold(repo.String(), pushed.Repository.String()) {
+			in.Closes = number
+		}
+	}
 	if in.Closes > 0 {
 		text += fmt.Sprintf("\nCloses #%d.\n", in.Closes)
 	}
@@ -140,7 +172,7 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 		return Opened{}, a.told(err)
 	}
 	failpoint.Hit("forge.opened")
-	out := Opened{Number: p.Number, URL: p.URL, Created: created, Draft: p.Draft, Merged: p.Merged}
+	out := Opened{Number: p.Number, URL: p.URL, Created: created, Draft: p.Draft, Merged: p.Merged, Checks: client.ChecksPage(p)}
 	if created || p.Merged {
 		return out, nil
 	}
@@ -164,6 +196,7 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 // SetStatus sets the status of the pushed commit: the number of approved patches, who approved them, and which checks
 // passed.
 func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) error {
+	defer beat(ctx)()
 	r, err := a.read(in.RunID)
 	if err != nil {
 		return a.told(err)
@@ -172,13 +205,19 @@ func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) er
 	if err != nil {
 		return a.told(err)
 	}
-	text, err := pullrequest.Summary(r.events, r.report, forge.MaxDescription)
+	before, votes := "", in.votes()
+	if in.Merged != "" {
+		before = display.OneLine("Merged "+in.Merged, maxVotes) + ". "
+	}
+	text, err := pullrequest.Summary(r.events, r.report, forge.MaxDescription-utf8.RuneCountInString(before+votes))
 	if err != nil {
 		return a.told(err)
 	}
+	text = before + text + votes
 	s := forge.Status{State: forge.Pending, Context: forge.OwnContext, Description: a.redact(text), TargetURL: a.link(in.RunID)}
 	switch status := r.snapshot.State.Status; {
-	case r.snapshot.Head != pushed.Head: // the run has gone on since
+	case r.snapshot.Head != pushed.Head && in.Merged == "": // the run has gone on since
+	case status == run.Completed && len(in.Approvers) < in.Reviews:
 	case status == run.Completed:
 		s.State = forge.Success
 	case status.Terminal():
@@ -187,6 +226,15 @@ func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) er
 	err = client.SetStatus(ctx, string(pushed.Head), s)
 	failpoint.Hit("forge.marked")
 	return a.told(err)
+}
+
+// beat sends heartbeats until stop is called, so that an attempt that was given to a dying worker does not last.
+func beat(ctx context.Context) (stop func()) {
+	if !activity.IsActivity(ctx) {
+		return func() {}
+	}
+	_, stop = report.Heartbeat(ctx, report.Progress{Doing: "talks to the server"})
+	return stop
 }
 
 // recorded is a run as its record has it.

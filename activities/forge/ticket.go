@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 type Ticket struct {
 	Repository forge.Repo `json:"repository"`
 	Issue      int        `json:"issue"`
+	Page       string     `json:"page,omitempty"` // the URL of the issue, if somebody gave it
 	// Input is the input of each run, without an id, a name, a goal and a base commit. Its budget of money is for all runs
 	// together.
 	Input run.Input `json:"input"`
@@ -31,10 +33,18 @@ type Ticket struct {
 	Template string `json:"template,omitempty"`
 	Remote   string `json:"remote,omitempty"` // as in Target
 	Into     string `json:"into,omitempty"`   // the branch to merge into, as Target.Base
+	// Digest is that of the issue's text when somebody asked for the ticket; empty: the text counts as it is when the ticket
+	// begins.
+	Digest run.Digest `json:"digest,omitempty"`
 }
 
 // Name returns the name of the ticket.
 func (t Ticket) Name() string { return fmt.Sprintf("%s#%d", t.Repository, t.Issue) }
+
+// URL returns the address of the issue.
+func (t Ticket) URL() string {
+	return cmp.Or(t.Page, fmt.Sprintf("https://%s/%s/%s/issues/%d", t.Repository.Host, t.Repository.Owner, t.Repository.Name, t.Issue))
+}
 
 // Engine is what the activities of tickets need of the engine.
 type Engine interface {
@@ -46,6 +56,10 @@ type Engine interface {
 	Status(ctx context.Context, id run.ID) (run.Status, bool, error)
 	// Watch has the watch of a repository signal a ticket when what it waits for may have changed.
 	Watch(ctx context.Context, e WatchEntry) error
+	// HasTicket reports whether there is a ticket of an issue, open or over.
+	HasTicket(ctx context.Context, t Ticket) (bool, error)
+	// StartTicket starts the ticket of an issue, unless there is one.
+	StartTicket(ctx context.Context, t Ticket, b ticket.Bounds) error
 }
 
 // UnchangedError is the type of the error of a run that is not over, and of pull requests that have not changed. It is no
@@ -62,6 +76,7 @@ func digestOf(i forge.Issue) run.Digest { return run.DigestOf([]byte(i.Title + "
 
 // FreezeIssue reads the issue, and refuses a ticket that could not end in a pull request. It changes nothing.
 func (a *Activities) FreezeIssue(ctx context.Context, in Ticket) (out Frozen, err error) {
+	defer beat(ctx)()
 	src, err := workspace.Inspect(ctx, in.Input.Repository.Path, in.Base)
 	if err != nil {
 		return out, a.told(refusedf("%v", err))
@@ -70,19 +85,16 @@ func (a *Activities) FreezeIssue(ctx context.Context, in Ticket) (out Frozen, er
 	if err != nil {
 		return out, a.told(err)
 	}
-	issue, err := client.Issue(ctx, in.Issue)
-	said, _ := errors.AsType[*forge.Error](err)
+	issue, err := a.readIssue(ctx, client, in.Repository, in.Issue)
 	switch {
-	case said != nil && (said.Code == 404 || said.Code == 410):
-		return out, a.told(refusedf("%s has no issue %d, or the worker's token may not see it: give it read permission for issues", in.Repository, in.Issue))
 	case err != nil:
 		return out, a.told(err)
-	case issue.IsPull:
-		return out, a.told(refusedf("%s is a pull request: name the issue", in.Name()))
 	case !issue.Open:
 		return out, a.told(refusedf("issue %s is closed: open it again", in.Name()))
 	case issue.Locked:
 		return out, a.told(refusedf("issue %s is locked: unlock it", in.Name()))
+	case in.Digest != "" && in.Digest != digestOf(issue):
+		return out, a.told(refusedf("issue %s was edited after the ticket was asked for: read the new text, and ask again", in.Name()))
 	}
 	at, err := a.locateAt(ctx, in.Input.Repository.Path, in.Remote, src.Base)
 	if err != nil {
@@ -98,12 +110,50 @@ func (a *Activities) FreezeIssue(ctx context.Context, in Ticket) (out Frozen, er
 	return Frozen{Title: run.OneLine(a.redact(issue.Title), "an issue"), Digest: digestOf(issue)}, nil
 }
 
+// IssueText is an issue as the goal of a run.
+type IssueText struct {
+	Goal   string     `json:"goal"`
+	Digest run.Digest `json:"digest"`
+}
+
+// ReadIssue returns the text of an issue as the goal of a run. It changes nothing.
+func (a *Activities) ReadIssue(ctx context.Context, r forge.Repo, number int) (out IssueText, err error) {
+	defer beat(ctx)()
+	client, err := a.clientOf(r)
+	if err != nil {
+		return out, a.told(err)
+	}
+	issue, err := a.readIssue(ctx, client, r, number)
+	if err != nil {
+		return out, a.told(err)
+	}
+	return IssueText{a.goal(issue), digestOf(issue)}, nil
+}
+
+// readIssue reads an issue, and refuses what is none.
+func (a *Activities) readIssue(ctx context.Context, client *forge.Client, r forge.Repo, number int) (forge.Issue, error) {
+	issue, err := client.Issue(ctx, number)
+	said, _ := errors.AsType[*forge.Error](err)
+	switch {
+	case said != nil && (said.Code == 404 || said.Code == 410):
+		return issue, refusedf("%s has no issue %d, or the worker's token may not see it: give it read permission for issues", r, number)
+	case err != nil:
+		return issue, lacks(err, r, "read permission for issues")
+	case issue.IsPull:
+		return issue, refusedf("%s#%d is a pull request: name the issue", r, number)
+	}
+	return issue, nil
+}
+
 // Round is what StartRound needs of the ticket's state.
 type Round struct {
 	Ticket Ticket       `json:"ticket"`
 	State  ticket.State `json:"state"`
 	// Name is the name of the workflow execution. The name and the number of the run make the run's id.
 	Name string `json:"name"`
+	// Feedback are the keys of what the ticket has seen on the server. They count as given if an earlier attempt has
+	// started the run.
+	Feedback []string `json:"feedback,omitempty"`
 }
 
 // Begun is the result of StartRound.
@@ -116,9 +166,10 @@ type Begun struct {
 // StartRound starts the next run of a ticket: the first with the text of the issue, a later one at the last commit of
 // the one before, with its current failed checks and reviews. A second call finds the run of the first.
 func (a *Activities) StartRound(ctx context.Context, in Round) (out Begun, err error) {
+	defer beat(ctx)()
 	id := run.ID(uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "ratchet-ticket:%s:%d", in.Name, in.State.Runs+1)).String())
 	if name, known, err := a.config.Engine.Known(ctx, id); err != nil || known {
-		return Begun{RunID: id, Name: name}, a.told(err)
+		return Begun{RunID: id, Name: name, Delivered: in.Feedback}, a.told(err)
 	}
 	client, err := a.clientOf(in.Ticket.Repository)
 	if err != nil {
@@ -139,6 +190,7 @@ func (a *Activities) StartRound(ctx context.Context, in Round) (out Begun, err e
 	}
 	next.RunID, next.Name = id, ""
 	next.Naming.Branch = id.Branch() // until it has its name
+	next.Patches.NoWorkflows = !client.MayChangeWorkflows()
 	if next.MaxCost = in.Ticket.Input.MaxCost; next.MaxCost > 0 {
 		next.MaxCost = max(next.MaxCost-in.State.Spent, 1)
 	}
@@ -163,6 +215,7 @@ func (a *Activities) firstInput(ctx context.Context, in Round, issue forge.Issue
 	}
 	next = in.Ticket.Input
 	next.Repository.Base, next.Goal = src.Base, a.goal(issue)
+	next.Issue = &run.Issue{URL: in.Ticket.URL(), Digest: in.State.Digest}
 	return next, nil
 }
 
@@ -189,19 +242,45 @@ func (a *Activities) nextInput(ctx context.Context, client *forge.Client, in Rou
 		if err != nil {
 			return next, nil, err
 		}
-		notes, keys = f.notes(in.State.Delivered)
-		if len(keys) == 0 && in.State.Note == "" {
+		logs, err := f.logs(ctx, client, in.State.Delivered)
+		if err != nil {
+			return next, nil, err
+		}
+		notes, keys = f.notes(in.State.Delivered, logs)
+		if len(keys) == 0 && in.State.Note == "" && len(in.State.Conflicts) == 0 {
 			return next, nil, nil
 		}
+	}
+	if c := in.State.Conflicts; len(c) > 0 {
+		notes = append(notes, display.Clip("The base branch was merged into the branch of this pull request. Both have changed the same lines of the files below, which now hold marks (<<<<<<<, =======, >>>>>>>). "+
+			"Resolve each so that both changes stay in force, and leave no mark:\n"+strings.Join(c, "\n"), maxNote))
 	}
 	if in.State.Note != "" {
 		notes = append(notes, a.redact(in.State.Note))
 	}
 	next = before.snapshot.GoOn(notes...)
+	if in.State.Start != "" {
+		next.Repository.Base = in.State.Start
+		next.NoBaseline = next.NoBaseline || len(in.State.Conflicts) > 0
+		if err := a.haveCommit(ctx, in); err != nil {
+			return next, nil, err
+		}
+	}
 	if digestOf(issue) == in.State.Digest {
 		next.Goal = a.goal(issue)
 	}
 	return next, keys, nil
+}
+
+// haveCommit fetches the commit at which the next run begins, if it has been removed from the user's repository since: no
+// branch there has it.
+func (a *Activities) haveCommit(ctx context.Context, in Round) error {
+	at, err := a.locateAt(ctx, in.Ticket.Input.Repository.Path, in.Ticket.Remote, in.State.Start)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	return at.bring(ctx, in.State.Branch, string(in.State.Start), in.State.Start)
 }
 
 // RoundEnd is how a run of a ticket ended.
@@ -252,6 +331,7 @@ type Said struct {
 
 // SayOnIssue makes the text the ticket's one comment on its issue.
 func (a *Activities) SayOnIssue(ctx context.Context, in Said) error {
+	defer beat(ctx)()
 	client, err := a.clientOf(in.Repository)
 	if err != nil {
 		return a.told(err)

@@ -1,9 +1,11 @@
 package forge_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 	flow "github.com/ratchet-dev/ratchet/workflows/forge"
@@ -26,9 +29,20 @@ import (
 // desk is a ticket of the fixture's repository, whose runs are over as soon as they begin, each with one commit.
 type desk struct {
 	*fixture
-	in    flow.TicketInput
-	env   *testsuite.TestWorkflowEnvironment
-	begun []run.Input
+	in      flow.TicketInput
+	env     *testsuite.TestWorkflowEnvironment
+	begun   []run.Input
+	writes  string              // what runs write into title.go; empty: another text each
+	tickets []activities.Ticket // that a label has started
+}
+
+func (d *desk) HasTicket(_ context.Context, t activities.Ticket) (bool, error) {
+	return slices.ContainsFunc(d.tickets, func(s activities.Ticket) bool { return s.Issue == t.Issue }), nil
+}
+
+func (d *desk) StartTicket(_ context.Context, t activities.Ticket, _ ticket.Bounds) error {
+	d.tickets = append(d.tickets, t)
+	return nil
 }
 
 func (d *desk) Begin(_ context.Context, in *run.Input, _ string) error {
@@ -36,7 +50,9 @@ func (d *desk) Begin(_ context.Context, in *run.Input, _ string) error {
 	branch := "ratchet/" + string(in.RunID)
 	d.git("branch", branch, string(in.Repository.Base))
 	in.Naming.Branch = branch
-	d.recordRun(*in, d.commitOn(branch, fmt.Sprintf("round %d", len(d.begun))))
+	commit := d.commitFile(string(in.Repository.Base), "title.go", cmp.Or(d.writes, fmt.Sprintf("round %d", len(d.begun))))
+	d.git("update-ref", "refs/heads/"+branch, commit)
+	d.recordRun(*in, commit)
 	d.begun = append(d.begun, *in)
 	return nil
 }
@@ -230,6 +246,222 @@ func TestReviewsThatDoNotCount(t *testing.T) {
 	}
 }
 
+// A base branch that has moved is merged into the branch of the ticket by a commit, which the next run begins at, or, if the
+// server asks for it, which is pushed by itself.
+func TestTheBaseMoves(t *testing.T) {
+	for name, tc := range map[string]struct {
+		strict bool
+		file   string // that changes on main
+		checks []forgetest.Check
+		want   string
+	}{
+		"before another round":        {file: "other.go", checks: []forgetest.Check{{Name: "lint", Conclusion: "failure"}}, want: "2 runs"},
+		"and nothing needs it":        {file: "other.go", want: "1 runs"},
+		"and the rules want it":       {file: "other.go", strict: true, want: "1 runs, merged"},
+		"and both have the same line": {file: "title.go", want: "2 runs, conflict"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, forge.GitHub)
+			if tc.strict {
+				d.server.RequireUpToDate()
+			}
+			theirs := ""
+			d.after(time.Minute, func() {
+				d.checks(append(tc.checks, passed())...)
+				theirs = d.push("main", "main", tc.file, "theirs\n")
+			})
+			d.after(10*time.Minute, func() { d.checks(passed()) })
+			d.after(20*time.Minute, func() { d.server.Change(1, func(p *forgetest.Pull) { p.State, p.Merged = "closed", true }) })
+			s, err := d.work()
+			if err != nil || s.End != ticket.Merged {
+				t.Fatalf("got %+v, %v; want a merge", s, err)
+			}
+			head := d.head1()
+			got := fmt.Sprintf("%d runs", len(d.begun))
+			has := func(commit string) bool {
+				return gittest.Command(t.Context(), d.server.Dir, "merge-base", "--is-ancestor", theirs, commit).Run() == nil
+			}
+			for _, in := range d.begun[1:] {
+				if base := string(in.Repository.Base); !has(base) || d.git("rev-parse", base+"^1") != d.git("rev-parse", d.begun[0].Naming.Branch) {
+					t.Errorf("the next run begins at %s, want a merge of the base into the last commit", base)
+				}
+			}
+			if len(d.begun) == 1 && has(head) {
+				got += ", merged"
+				if list := d.server.Statuses(head); len(list) != 1 || list[0].State != forge.Success || !strings.HasPrefix(list[0].Description, "Merged main. ") {
+					t.Errorf("got statuses %+v of the merge, want one that says so", list)
+				}
+			}
+			if len(d.begun) > 1 && strings.Contains(d.git("show", string(d.begun[1].Repository.Base)+":title.go"), "<<<<<<<") {
+				got += ", conflict"
+				if text := fmt.Sprint(d.begun[1].Before.Guidance); !strings.Contains(text, "title.go") || !d.begun[1].NoBaseline {
+					t.Errorf("got guidance %s, want the file with the conflict", text)
+				}
+			}
+			if got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// What no run can resolve is asked about: a file that one side has removed, and a conflict after the last round.
+func TestConflictsThatAreAskedAbout(t *testing.T) {
+	for name, rounds := range map[string]int{"deleted": 3, "are used up": 0} {
+		d := newDesk(t, forge.GitHub)
+		d.in.Bounds.Rounds = rounds
+		if name == "deleted" {
+			base := d.push("main", "main", "title.go", "first\n")
+			d.git("update-ref", "refs/heads/main", base)
+		}
+		d.after(time.Minute, func() {
+			d.checks(passed())
+			if name == "deleted" {
+				empty := d.git("commit-tree", "-p", "main", "-m", "remove", d.git("hash-object", "-t", "tree", "-w", "/dev/null"))
+				d.git("push", "-q", d.server.Dir, empty+":refs/heads/main")
+				return
+			}
+			d.push("main", "main", "title.go", "theirs\n")
+		})
+		asked := ""
+		d.env.RegisterDelayedCallback(func() {
+			var s ticket.State
+			if v, err := d.env.QueryWorkflow(flow.TicketQuery); err != nil || v.Get(&s) != nil {
+				t.Error(err)
+			}
+			if s.Question != nil {
+				asked = s.Question.Text
+			}
+			d.env.SignalWorkflow(flow.AnswerSignal, flow.Answer{Text: "continue"})
+		}, time.Hour)
+		s, err := d.work()
+		if err != nil || s.End != ticket.OutOfPatience || len(d.begun) != 1 {
+			t.Errorf("%s: got %+v and %d runs, %v; want one run and the end of patience", name, s, len(d.begun), err)
+		}
+		if !strings.Contains(asked, "cannot be merged") || !strings.Contains(asked, name) {
+			t.Errorf("%s: got question %q", name, asked)
+		}
+	}
+}
+
+// Reviews of the very last commit count as approvals where the ticket asks for some: its status waits for them. Those of the
+// issue's author, of the account that pushes, of strangers, and of an older commit do not.
+func TestVotesOnTheServer(t *testing.T) {
+	d := newDesk(t, forge.GitHub)
+	d.in.Bounds.Reviews = 1
+	for _, account := range []string{"ann", forgetest.Me} {
+		d.server.Permit(account)
+	}
+	status := func() forge.Status { return d.server.Statuses(d.head1())[0] }
+	var states []forge.Status
+	d.after(time.Minute, func() {
+		d.checks(passed())
+		for _, account := range []string{"ann", forgetest.Me, "mallory"} {
+			d.server.Review(1, forgetest.Review{Author: account, State: "APPROVED"})
+		}
+		d.server.Review(1, forgetest.Review{Author: "kim", State: "APPROVED", Commit: strings.Repeat("0", 40)})
+	})
+	d.after(10*time.Minute, func() {
+		states = append(states, status())
+		d.server.Review(1, forgetest.Review{Author: "kim", State: "APPROVED"})
+	})
+	d.after(20*time.Minute, func() {
+		states = append(states, status())
+		d.server.Review(1, forgetest.Review{Author: "kim", State: "CHANGES_REQUESTED", Body: "I was wrong"})
+	})
+	d.after(40*time.Minute, func() {
+		states = append(states, status())
+		d.server.Change(1, func(p *forgetest.Pull) { p.State = "closed" })
+	})
+	if s, err := d.work(); err != nil || len(d.begun) != 2 {
+		t.Fatalf("got %+v and %d runs, %v; want two runs", s, len(d.begun), err)
+	}
+	for i, want := range []forge.Status{{State: forge.Pending, Description: "0 of 1 approval on the server"}, {State: forge.Success, Description: "1 of 1 approval on the server: kim"}, {State: forge.Pending, Description: "0 of 1 approval"}} {
+		if got := states[i]; got.State != want.State || !strings.Contains(got.Description, want.Description) {
+			t.Errorf("%d: got status %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// A run gets the end of a failed check's log, without colours, times and secrets, and never from an address that a check
+// names. The storage that the server leads to gets no token.
+func TestLogsOfFailedChecks(t *testing.T) {
+	for _, kind := range []forge.Kind{forge.GitHub, forge.Gitea} {
+		d := newDesk(t, kind)
+		d.after(time.Minute, func() {
+			d.checks(forgetest.Check{Name: "test", Conclusion: "failure"}, forgetest.Check{Name: "lint", Conclusion: "failure"})
+			d.server.SetLog("test", strings.Repeat("2026-11-28T10:00:00.0000000Z a line\n", 5000)+
+				"2026-11-28T10:00:00.0000000Z \x1b[31mFAIL\x1b[0m title_test.go:9\n2026-11-28T10:00:01.0000000Z token "+forgetest.Token+"\n")
+		})
+		d.after(10*time.Minute, func() { d.server.Change(1, func(p *forgetest.Pull) { p.State = "closed" }) })
+		if s, err := d.work(); err != nil || len(d.begun) != 2 {
+			t.Fatalf("%s: got %+v and %d runs, %v; want two", kind, s, len(d.begun), err)
+		}
+		said := ""
+		for _, g := range d.begun[1].Before.Guidance {
+			said += g.Text + "\n"
+		}
+		if !strings.Contains(said, "\nFAIL title_test.go:9\n") || strings.Contains(said, forgetest.Token) || strings.Contains(said, "2026-11") || len(said) > 5<<10 {
+			t.Errorf("%s: got %d bytes of guidance, want the end of the log:\n%.2000s", kind, len(said), said)
+		}
+	}
+}
+
+// A label starts a ticket if somebody set it who may write to the repository at this moment, and the issue is as it was then.
+func TestLabels(t *testing.T) {
+	set := func(by string) *forgetest.Label { return &forgetest.Label{Name: "ratchet", By: by} }
+	for name, tc := range map[string]struct {
+		labels []*forgetest.Label
+		then   func(*desk)
+		want   string // empty: a ticket
+	}{
+		"by somebody who may":                  {labels: []*forgetest.Label{set("kim")}},
+		"by a stranger":                        {labels: []*forgetest.Label{set("mallory")}, want: "mallory has set the label"},
+		"by the author":                        {labels: []*forgetest.Label{set("ann")}, want: "ann has set the label"},
+		"by somebody who may no longer":        {labels: []*forgetest.Label{set("kim")}, then: func(d *desk) { d.server.Revoke("kim") }, want: "kim has set the label"},
+		"by a stranger after somebody who may": {labels: []*forgetest.Label{set("kim"), {Name: "ratchet", By: "kim", Removed: true}, set("mallory")}, want: "mallory has set the label"},
+		"of another name":                      {labels: []*forgetest.Label{{Name: "bug", By: "kim"}}, want: "not set any more"},
+		"and the text was edited": {labels: []*forgetest.Label{set("kim")}, then: func(d *desk) {
+			d.server.ChangeIssue(7, func(i *forgetest.Issue) { i.Body = "HOSTILE" })
+		}, want: "was edited after the label"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, kind := range []forge.Kind{forge.GitHub, forge.Gitea} {
+				d := newDesk(t, kind)
+				d.server.ChangeIssue(7, func(i *forgetest.Issue) {
+					for _, l := range tc.labels {
+						own := *l
+						i.Labels = append(i.Labels, &own)
+					}
+				})
+				if tc.then != nil {
+					tc.then(d)
+				}
+				out, err := activities.New(d.config).StartLabeled(t.Context(), activities.Rule{Label: "ratchet", Ticket: d.in.Ticket}, 7)
+				want := tc.want
+				if kind == forge.Gitea && strings.Contains(want, "edited") { // which does not tell
+					want = ""
+				}
+				if err != nil || (want == "") != (out.Refused == "") || !strings.Contains(out.Refused, want) || (want == "") != (len(d.tickets) == 1) {
+					t.Errorf("%s: got %+v and %d tickets, %v; want %q", kind, out, len(d.tickets), err, want)
+				}
+				if want == "" && d.tickets[0].Digest == "" {
+					t.Errorf("%s: the ticket does not name the text that counts", kind)
+				}
+			}
+		})
+	}
+}
+
+// The text of an issue that is edited between the label and the start of its ticket is not read.
+func TestAnIssueThatIsEditedAfterItsLabel(t *testing.T) {
+	d := newDesk(t, forge.GitHub)
+	d.in.Digest = "of another text"
+	if _, err := d.work(); err == nil || !strings.Contains(err.Error(), "was edited after the ticket was asked for") || len(d.begun) > 0 {
+		t.Errorf("got %v and %d runs, want a refusal", err, len(d.begun))
+	}
+}
+
 // Each end is told in the one comment.
 func TestEnds(t *testing.T) {
 	fails := forgetest.Check{Name: "lint", Conclusion: "failure"}
@@ -336,23 +568,130 @@ func TestTicketsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever answer is lost or limited, there is one pull request and one comment.
+// Whatever answer is cut off, late, lost or refused once, and of whichever call, the end is the same.
 func TestFaultsOfATicket(t *testing.T) {
-	// An activity of the SDK's environment is tried ten times.
-	for _, calls := range [][]string{{"GET", "POST issues", "POST pulls"}, {"GET issues", "POST statuses"}, {"GET user", "PATCH issues", "GET pulls"}, {"GET commits"}} {
+	live := func(fault forgetest.Fault, calls []string) (end string, made []string) {
 		d := newDesk(t, forge.GitHub)
 		for _, call := range calls {
-			d.server.Fail(call, forgetest.Fault{Code: 502}, forgetest.Fault{Lose: true}, forgetest.Fault{Code: 429, Header: map[string][]string{"Retry-After": {"9"}}})
+			d.server.Fail(call, fault)
 		}
-		d.after(2*time.Minute, func() { d.checks(passed()) })
-		d.after(5*time.Minute, func() { d.server.Change(1, func(p *forgetest.Pull) { p.State, p.Merged = "closed", true }) })
-		if s, err := d.work(); err != nil || s.End != ticket.Merged || len(d.begun) != 1 {
-			t.Errorf("%v: got %+v, %v; want a merge", calls, s, err)
+		d.after(2*time.Minute, func() { d.checks(forgetest.Check{Name: "lint", Conclusion: "failure"}) })
+		d.after(10*time.Minute, func() { d.checks(passed()) })
+		d.after(15*time.Minute, func() { d.server.Change(1, func(p *forgetest.Pull) { p.State, p.Merged = "closed", true }) })
+		s, err := d.work()
+		statuses := 0
+		for _, in := range d.begun {
+			statuses += len(d.server.Statuses(d.git("rev-parse", in.Naming.Branch)))
 		}
-		if n, m := len(d.server.Pulls()), len(d.server.Comments(7)); n != 1 || m != 1 {
-			t.Errorf("%v: got %d pull requests and %d comments, want 1 and 1", calls, n, m)
+		return fmt.Sprintf("%s %d runs %d pulls %d comments %d statuses %v", s.End, len(d.begun), len(d.server.Pulls()), len(d.server.Comments(7)), statuses, err), d.server.Calls()
+	}
+	want, made := live(forgetest.Fault{}, nil)
+	if want != "merged 2 runs 1 pulls 1 comments 2 statuses <nil>" {
+		t.Fatalf("without a fault: got %s", want)
+	}
+	slices.Sort(made)
+	made = slices.Compact(made)
+	for name, fault := range map[string]forgetest.Fault{
+		"cut off": {Cut: true}, "late": {Late: 50 * time.Millisecond}, "lost": {Lose: true}, "500": {Code: 500}, "502": {Code: 502},
+		"limited": {Code: 429, Header: map[string][]string{"Retry-After": {"9"}}},
+	} {
+		if got, _ := live(fault, made); got != want {
+			t.Errorf("each of %v once %s: got %s, want %s", made, name, got, want)
 		}
 	}
+}
+
+// A server that limits its callers is left alone for as long as it says.
+func TestLimits(t *testing.T) {
+	d := newDesk(t, forge.GitHub)
+	began := d.env.Now()
+	d.server.Limit(func() http.Header {
+		if d.env.Now().Sub(began) < 5*time.Minute {
+			return http.Header{"Retry-After": {"60"}}
+		}
+		return nil
+	})
+	d.after(time.Hour, func() { d.server.Change(1, func(p *forgetest.Pull) { p.State, p.Merged = "closed", true }) })
+	if s, err := d.work(); err != nil || s.End != ticket.Merged {
+		t.Fatalf("got %+v, %v; want a merge", s, err)
+	}
+	if n := d.server.Limited(); n < 1 || n > 6 {
+		t.Errorf("got %d calls in five minutes that the server asked to wait for a minute after each, want 5 or 6", n)
+	}
+}
+
+// Polls grow with the repository, not with its tickets.
+func TestPollsOfManyTickets(t *testing.T) {
+	for tickets, most := range map[int]int{1: 6, 20: 6} {
+		d := newDesk(t, forge.GitHub)
+		if _, err := d.open(); err != nil {
+			t.Fatal(err)
+		}
+		client, err := d.server.Forge().Open(d.in.Repository)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []forge.Watched
+		for i := range tickets {
+			list = append(list, forge.Watched{Ticket: fmt.Sprint(i), Issue: 7, Pull: 1})
+		}
+		var s forge.PollState
+		poll := func() forge.Polled {
+			out, err := client.Poll(t.Context(), list, "", s, func() {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = out.State
+			return out
+		}
+		if out := poll(); len(out.Changed) != tickets {
+			t.Errorf("the first poll of %d tickets tells of %d", tickets, len(out.Changed))
+		}
+		poll()
+		calls := len(d.server.Calls())
+		for range tickets {
+			if out := poll(); len(out.Changed) > 0 {
+				t.Errorf("got changes %v, want none", out.Changed)
+			}
+		}
+		if n := len(d.server.Calls()) - calls; n > most*tickets {
+			t.Errorf("%d tickets: got %d calls in %d polls, want %d in each at most", tickets, n, tickets, most)
+		}
+	}
+}
+
+// conflict has the base branch of the server and the branch of the pull request change the same line.
+func (d *desk) conflict() {
+	d.push("main", "main", "title.go", "theirs\n")
+	head := d.server.Pulls()[0].Head
+	d.push(head, d.server.Branch(head), "title.go", "ours\n")
+}
+
+// push sets a branch of the server to a new commit on a parent that has one file more.
+func (d *desk) push(branch, parent, file, text string) string {
+	commit := d.commitFile(parent, file, text)
+	d.git("push", "-q", d.server.Dir, commit+":refs/heads/"+branch)
+	return commit
+}
+
+// commitFile makes a commit on a parent, in which a file has the text.
+func (d *desk) commitFile(parent, file, text string) string {
+	write := func(in string, args ...string) string {
+		cmd := gittest.Command(d.t.Context(), d.repo, args...)
+		cmd.Stdin = strings.NewReader(in)
+		out, err := cmd.Output()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	entries := fmt.Sprintf("100644 blob %s\t%s\n", write(text, "hash-object", "-w", "--stdin"), file)
+	for line := range strings.Lines(d.git("ls-tree", parent) + "\n") {
+		if !strings.HasSuffix(strings.TrimSpace(line), "\t"+file) && strings.TrimSpace(line) != "" {
+			entries += line
+		}
+	}
+	return d.git("commit-tree", "-p", parent, "-m", "change "+file, write(entries, "mktree"))
 }
 
 // A ticket that waits for people for 14 days has a short history.
@@ -393,12 +732,21 @@ func TestPolls(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(temporaltest.Quiet{})
 	acts := activities.New(d.config)
-	entry := activities.WatchEntry{Ticket: "ticket", Repository: d.in.Repository, Watched: forge.Watched{Issue: 7, Pull: 1}}
+	in := activities.Poll{Repository: d.in.Repository, Tickets: []forge.Watched{{Ticket: "ticket", Issue: 7, Pull: 1}}}
+	var heard forge.PollState // by the heartbeat, until a poll returns
 	// poll returns what has changed, after the error that makes the engine call again.
 	poll := func() (out activities.Polled, changed bool) {
 		env := suite.NewTestActivityEnvironment()
 		env.RegisterActivity(acts)
-		v, err := env.ExecuteActivity(acts.PollPulls, []activities.WatchEntry{entry})
+		if heard.Turn > 0 {
+			env.SetHeartbeatDetails(heard)
+		}
+		env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+			if err := details.Get(&heard); err != nil {
+				t.Error(err)
+			}
+		})
+		v, err := env.ExecuteActivity(acts.PollPulls, in)
 		if err != nil {
 			if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != activities.UnchangedError || app.NextRetryDelay() == 0 {
 				t.Fatal(err)
@@ -408,28 +756,34 @@ func TestPolls(t *testing.T) {
 		if err := v.Get(&out); err != nil {
 			t.Fatal(err)
 		}
-		entry.Seen = out.Seen["ticket"]
+		in.Seen, heard = out.Seen, forge.PollState{}
 		return out, true
 	}
 	if out, changed := poll(); !changed || len(out.Changed) != 1 {
 		t.Fatalf("got %+v, want that the first poll tells of the ticket", out)
 	}
+	poll() // by the time of the last change, which is another address
+	calls := len(d.server.Calls())
 	for range 100 {
 		if out, changed := poll(); changed {
 			t.Fatalf("got %+v, want no change", out)
 		}
 	}
-	if same, fresh := d.server.Conditional(); same != 100*len(entry.Seen) || fresh != 0 {
-		t.Errorf("got %d answers 304 and %d others, want %d and 0", same, fresh, 100*len(entry.Seen))
+	same, fresh := d.server.Conditional()
+	if calls = len(d.server.Calls()) - calls; fresh != 0 || same < calls || calls != 100*6 {
+		t.Errorf("got %d calls, %d answers 304 and %d others, want 600 calls and 304s alone", calls, same, fresh)
+	}
+	if heard.Rate.Limit != 5000 || heard.Rate.Remaining == 0 || heard.Rate.Reset.IsZero() {
+		t.Errorf("got rate %+v, want what the server said", heard.Rate)
 	}
 	for name, change := range map[string]func(){
 		"a check began":    func() { d.checks(forgetest.Check{Name: "build"}) },
 		"a check ended":    func() { d.checks(passed()) },
 		"a review":         func() { d.server.Review(1, forgetest.Review{Author: "kim", State: "COMMENTED"}) },
 		"the issue's text": func() { d.server.ChangeIssue(7, func(i *forgetest.Issue) { i.Body += "!" }) },
-		"a conflict":       func() { d.server.Change(1, func(p *forgetest.Pull) { p.Conflicts = true }) },
+		"a conflict":       func() { d.conflict() },
 		"a commit": func() {
-			d.git("push", "-q", d.server.Dir, d.commitOn("ratchet/run-1", "more")+":refs/heads/ratchet/run-1")
+			d.git("push", "-q", d.server.Dir, "+"+d.commitOn("ratchet/run-1", "more")+":refs/heads/ratchet/run-1")
 		},
 		"the end": func() { d.server.Change(1, func(p *forgetest.Pull) { p.State = "closed" }) },
 	} {
@@ -449,9 +803,20 @@ func TestPolls(t *testing.T) {
 	d.server.Fail("GET pulls", forgetest.Fault{Code: 429, Header: map[string][]string{"Retry-After": {"90"}}})
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(acts)
-	_, err := env.ExecuteActivity(acts.PollPulls, []activities.WatchEntry{entry})
+	_, err := env.ExecuteActivity(acts.PollPulls, in)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() || app.NextRetryDelay() != 90*time.Second {
 		t.Errorf("a limit: got %v, want the next call after 90 s", err)
+	}
+}
+
+// Runs of a token that may not push workflows are told so, and their patches are refused before anybody approves them.
+func TestTokensThatMayNotChangeWorkflows(t *testing.T) {
+	for scopes, want := range map[string]bool{"repo": true, "repo, workflow": false, "": false} {
+		d := newDesk(t, forge.GitHub)
+		d.server.SetScopes(scopes)
+		if _, err := d.work(); err != nil || d.begun[0].Patches.NoWorkflows != want {
+			t.Errorf("%q: got %+v, %v; want that workflows are refused: %v", scopes, d.begun[0].Patches, err, want)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	flow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
 // engine is an engine in memory with one run. It folds events and checks messages as the workflow does.
@@ -52,6 +53,8 @@ type engine struct {
 	hold     chan struct{}
 	called   []string // commands
 	sessions []session.Snapshot
+	ticket   *runs.TicketView // nil: there is none
+	pull     *flow.Result
 }
 
 const runID = run.ID("r1")
@@ -332,6 +335,44 @@ func (a asking) Send(_ context.Context, id session.ID, name, _ string, message, 
 	return errors.New("no such session")
 }
 
+// tickets is a ticket in memory.
+type tickets struct{ *engine }
+
+func (k tickets) AskingTickets(context.Context) (list []runs.TicketView, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ticket != nil && k.ticket.State.Question != nil {
+		list = append(list, *k.ticket)
+	}
+	return list, nil
+}
+
+func (k tickets) Ticket(_ context.Context, name string) (runs.TicketView, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ticket == nil || k.ticket.Name != name {
+		return runs.TicketView{}, &runs.NoTicketError{Name: name}
+	}
+	return *k.ticket, nil
+}
+
+func (k tickets) AnswerTicket(_ context.Context, name, text string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.took = append(k.took, name+": "+text)
+	k.ticket.State.Question = nil
+	return nil
+}
+
+func (k tickets) PullOf(context.Context, run.ID) (out flow.Result, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.pull == nil {
+		return out, false
+	}
+	return *k.pull, true
+}
+
 // Changes tells of messages that the run has taken. It counts its callers.
 func (e *engine) Changes(ctx context.Context, _ run.ID) <-chan struct{} {
 	changed := make(chan struct{}, 1)
@@ -384,7 +425,7 @@ func serve(t *testing.T, c review.Config, e *engine) *served {
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"
 	}
-	c.Commands, c.Sessions = commands{e}, asking{e}
+	c.Commands, c.Sessions, c.Tickets = commands{e}, asking{e}, tickets{e}
 	s, err := review.Start(c, e, e)
 	if err != nil {
 		t.Fatal(err)

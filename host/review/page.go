@@ -19,6 +19,7 @@ type page struct {
 	runs     Runs
 	record   Record
 	sessions Sessions // nil: none are shown
+	tickets  Tickets  // nil: none are shown
 	commands Commands // nil: none are offered
 	now      func() time.Time
 	live     *live
@@ -31,7 +32,7 @@ type page struct {
 
 func newPage(c Config, engine Runs, record Record) *page {
 	return &page{
-		runs: engine, record: record, sessions: c.Sessions, commands: c.Commands, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks(),
+		runs: engine, record: record, sessions: c.Sessions, tickets: c.Tickets, commands: c.Commands, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks(),
 	}
 }
 
@@ -56,7 +57,7 @@ type request struct {
 // shell returns the shell of the page that a request is for.
 func (r request) shell(title string) shell {
 	s := shell{Title: title, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")]}
-	if of := r.URL.Query().Get("of"); s.Said != "" && (strings.HasPrefix(of, runsPath) || strings.HasPrefix(of, sessionsPath)) {
+	if of := r.URL.Query().Get("of"); s.Said != "" && (strings.HasPrefix(of, runsPath) || strings.HasPrefix(of, sessionsPath) || strings.HasPrefix(of, ticketsPath)) {
 		s.Of = of
 	}
 	return s
@@ -75,6 +76,8 @@ func (p *page) serveRequest(w http.ResponseWriter, r *http.Request, c caller) {
 		p.serveStart(w, req)
 	case parts[0] == "sessions" && len(parts) > 1 && len(parts) < 4 && p.sessions != nil:
 		p.serveSession(w, req, parts[1], last)
+	case parts[0] == "tickets" && len(parts) > 1 && len(parts) < 4 && p.tickets != nil:
+		p.serveTicket(w, req, parts[1], last)
 	case parts[0] != "runs" || len(parts) < 2 || len(parts) > 3:
 		showError(w, req, http.StatusNotFound, "There is no such page.")
 	default:
@@ -119,13 +122,14 @@ func codeOf(err error) int {
 	_, asks := errors.AsType[askError](err)
 	_, gone := errors.AsType[missingError](err)
 	_, noSession := errors.AsType[*sessions.NotFoundError](err)
+	_, noTicket := errors.AsType[*runs.NoTicketError](err)
 	_, command := errors.AsType[*commandError](err)
 	switch {
 	case fault, asks:
 		return http.StatusBadRequest
-	case missing, gone, noSession:
+	case missing, gone, noSession, noTicket:
 		return http.StatusNotFound
-	case refused, refusedBySession, command, errors.Is(err, runs.ErrOver), errors.Is(err, runs.ErrPaused):
+	case refused, refusedBySession, command, errors.Is(err, runs.ErrNoQuestion), errors.Is(err, runs.ErrOver), errors.Is(err, runs.ErrPaused):
 		return http.StatusConflict
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable
@@ -143,6 +147,7 @@ var saidWords = map[string]string{
 const (
 	runsPath     = "/runs/"
 	sessionsPath = "/sessions/"
+	ticketsPath  = "/tickets/"
 	startPath    = "/start"
 )
 

@@ -158,7 +158,7 @@ func markOf(l runs.Listed) string {
 // waitsIn returns the rows of the runs that wait for a person, and of the sessions that ask, the longest wait first.
 func (p *page) waitsIn(ctx context.Context, listed []runs.Listed) []row {
 	waiting := slices.DeleteFunc(slices.Clone(listed), func(l runs.Listed) bool { return l.Turn() != runs.NeedsPerson })
-	rows := slices.Concat(p.askAll(ctx, waiting), p.askingSessions(ctx))
+	rows := slices.Concat(p.askAll(ctx, waiting), p.askingSessions(ctx), p.askingTickets(ctx))
 	slices.SortStableFunc(rows, func(a, b row) int { return a.since.Compare(b.since) })
 	return rows
 }

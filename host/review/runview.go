@@ -25,6 +25,7 @@ type runView struct {
 	Name, Path string
 	Repository string
 	Goal       string
+	Links      []choice // to the server of the repository
 	Status     string
 	Mark       string // the class of the status
 	Cost       string
@@ -147,6 +148,7 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 	for _, r := range s.Pending.RefusedSignals {
 		v.Refused = append(v.Refused, display.Line(fmt.Sprintf("Refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason)))
 	}
+	v.Links = p.linksOf(ctx, s)
 	v.Moved = display.Line(f.Moved)
 	if f.Baseline != nil {
 		v.Baseline = display.Line(f.Baseline.Summary())

@@ -24,6 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
 // Runs is the part of runs.Client that the page needs.
@@ -64,6 +65,15 @@ type Sessions interface {
 	Send(ctx context.Context, id session.ID, name, updateID string, message, out any) error
 }
 
+// Tickets is the part of runs.Client for tickets and pull requests that the page needs.
+type Tickets interface {
+	AskingTickets(context.Context) ([]runs.TicketView, error)
+	Ticket(ctx context.Context, name string) (runs.TicketView, error)
+	AnswerTicket(ctx context.Context, name, text string) error
+	// PullOf returns the pull request of a run; ok is false where there is none.
+	PullOf(context.Context, run.ID) (out forge.Result, ok bool)
+}
+
 // Commands are the commands of the program that the page offers as buttons. Each makes all checks that it makes at a
 // terminal.
 type Commands interface {
@@ -100,8 +110,9 @@ type Config struct {
 	WebUI http.RoundTripper
 	// ReplySecret is the key of signed replies to webhooks; nil: none are taken.
 	ReplySecret notify.Secret
-	// Sessions and Commands are shown and offered; nil: none are.
+	// Sessions, Tickets and Commands are shown and offered; nil: none are.
 	Sessions Sessions
+	Tickets  Tickets
 	Commands Commands
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
@@ -19,6 +20,9 @@ import (
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
 	internalforge "github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/workflows/forge"
 )
@@ -30,6 +34,11 @@ type TicketView struct {
 	Open  bool         `json:"open"`
 	// Problem is why nothing happens at the moment, or why the ticket could not begin; empty: nothing is wrong.
 	Problem string `json:"problem,omitempty"`
+	// Rate is what the server said last of its limit of calls, if the ticket waits for a change there.
+	Rate internalforge.Rate `json:"rate,omitzero"`
+	// Repository and Since are where the runs work, and when the ticket began. Only AskingTickets sets them.
+	Repository string    `json:"-"`
+	Since      time.Time `json:"-"`
 }
 
 const ticketPrefix = "ticket-"
@@ -132,28 +141,125 @@ func (c *Client) Ticket(ctx context.Context, name string) (v TicketView, err err
 		return v, err
 	}
 	if v.State.Step == ticket.Waiting {
-		v.Problem = cmp.Or(v.Problem, c.watchProblem(ctx, d.GetWorkflowExecutionInfo().GetTaskQueue(), v.Name))
+		c.addWatch(ctx, d.GetWorkflowExecutionInfo().GetTaskQueue(), &v)
 	}
 	return v, nil
 }
 
-// watchProblem returns why the watch of a ticket's repository sees nothing, such as a limit of the server; empty: it sees.
-func (c *Client) watchProblem(ctx context.Context, queue, name string) string {
-	repo, _, _ := strings.Cut(name, "#")
+// addWatch adds what the watch of the ticket's repository knows: the limit of the server, and why it is not asked.
+func (c *Client) addWatch(ctx context.Context, queue string, v *TicketView) {
+	repo, _, _ := strings.Cut(v.Name, "#")
 	parts := strings.Split(repo, "/")
 	if len(parts) != 3 {
-		return ""
+		return
 	}
-	d, err := c.temporal.DescribeWorkflowExecution(ctx, forge.WatchID(internalforge.Repo{Host: parts[0], Owner: parts[1], Name: parts[2]}, queue), "")
+	w, ok := c.Watch(ctx, internalforge.Repo{Host: parts[0], Owner: parts[1], Name: parts[2]}, queue)
+	if v.Rate = w.Rate; ok && w.Problem != "" {
+		v.Problem = cmp.Or(v.Problem, "the server is not asked at the moment: "+w.Problem)
+	}
+}
+
+// AskingTickets returns the open tickets that wait for an answer. It asks those alone.
+func (c *Client) AskingTickets(ctx context.Context) (list []TicketView, err error) {
+	query := fmt.Sprintf("WorkflowType = 'Ticket' AND %s AND %s = '%s'", temporalclient.OpenTerm, attribute.StatusName, run.AwaitingInput)
+	page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: maxTickets, Query: query})
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	for _, a := range d.GetPendingActivities() {
-		if f := a.GetLastFailure(); f != nil && f.GetApplicationFailureInfo().GetType() != forgeacts.UnchangedError {
-			return "the server is not asked at the moment: " + f.GetMessage()
+	for _, e := range page.GetExecutions() {
+		v, err := c.Ticket(ctx, nameOfTicket(e))
+		if err != nil || !v.Open || v.State.Question == nil { // it was answered meanwhile
+			continue
+		}
+		v.Since, v.Repository = e.GetStartTime().AsTime(), temporalclient.PayloadValue[string](e.GetSearchAttributes().GetIndexedFields()[attribute.RepositoryName])
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// PullOf returns the pull request of a run; ok is false where there is none, or it is not open yet.
+func (c *Client) PullOf(ctx context.Context, id run.ID) (out forge.Result, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := c.temporal.DescribeWorkflowExecution(ctx, forge.WorkflowID(id), "")
+	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		return out, false
+	}
+	err = c.temporal.GetWorkflow(ctx, forge.WorkflowID(id), "").Get(ctx, &out)
+	return out, err == nil && out.URL != ""
+}
+
+// ReadIssue returns the text of an issue as the goal of a run, which a worker reads with its token.
+func (c *Client) ReadIssue(ctx context.Context, url string) (goal string, issue run.Issue, err error) {
+	if err := c.mayDecide(); err != nil {
+		return "", issue, err
+	}
+	repo, number, err := internalforge.ParseIssue(url)
+	if err != nil {
+		return "", issue, err
+	}
+	if served, err := c.Served(ctx); err == nil && !served {
+		return "", issue, ErrNoWorker
+	}
+	wr, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "issue-" + uuid.NewString(), TaskQueue: c.queue, StaticSummary: "Text of " + fmt.Sprintf("%s#%d", repo, number)}, forge.IssueGoal, repo, number)
+	var out forgeacts.IssueText
+	if err == nil {
+		err = wr.Get(ctx, &out)
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return "", issue, errors.New(app.Message())
+	}
+	return out.Goal, run.Issue{URL: url, Digest: out.Digest}, err
+}
+
+// SetRule has the watch of a repository start the tickets of issues that get a label; nil ends that.
+func (c *Client) SetRule(ctx context.Context, repo internalforge.Repo, rule *forgeacts.Rule) error {
+	if err := c.mayDecide(); err != nil {
+		return err
+	}
+	o := client.StartWorkflowOptions{TaskQueue: c.queue, StaticSummary: "Watch of " + repo.String()}
+	_, err := c.temporal.SignalWithStartWorkflow(ctx, forge.WatchID(repo, c.queue), forge.RuleSignal, rule, o, forge.Watch, forge.WatchInput{})
+	return err
+}
+
+// Watched is the watch of a repository.
+type Watched struct {
+	Label   string             `json:"label,omitempty"` // that starts tickets; empty: none does
+	Tickets int                `json:"tickets"`
+	Rate    internalforge.Rate `json:"rate,omitzero"`
+	Refused map[int]string     `json:"refused,omitempty"` // why the label of an issue starts no ticket
+	Problem string             `json:"problem,omitempty"` // why the server is not asked at the moment; empty: it is
+}
+
+// Watch returns the watch of a repository; ok is false where there is none.
+func (c *Client) Watch(ctx context.Context, repo internalforge.Repo, queue string) (w Watched, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	id := forge.WatchID(repo, cmp.Or(queue, c.queue))
+	d, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return w, false
+	}
+	var in forge.WatchInput
+	if v, err := c.temporal.QueryWorkflow(ctx, id, "", forge.WatchQuery); err == nil && v.Get(&in) == nil {
+		w.Tickets, w.Refused, w.Rate = len(in.Entries), in.Refused, in.Seen.Rate
+		if in.Rule != nil {
+			w.Label = in.Rule.Label
 		}
 	}
-	return ""
+	for _, a := range d.GetPendingActivities() {
+		var seen internalforge.PollState
+		if converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &seen) == nil && seen.Rate.Limit > 0 {
+			w.Rate = seen.Rate
+		}
+		if f := a.GetLastFailure(); f != nil && f.GetApplicationFailureInfo().GetType() != forgeacts.UnchangedError {
+			w.Problem = f.GetMessage()
+			if at := a.GetScheduledTime(); at != nil && at.AsTime().After(time.Now()) {
+				w.Problem += "; next call at " + at.AsTime().Local().Format(time.TimeOnly)
+			}
+		}
+	}
+	return w, true
 }
 
 // maxTickets bounds a list.
@@ -199,6 +305,9 @@ func nameOfTicket(e *workflow.WorkflowExecutionInfo) string {
 	return strings.TrimPrefix(e.GetExecution().GetWorkflowId(), ticketPrefix)
 }
 
+// ErrNoQuestion is the error of an answer to a ticket that asks nothing.
+var ErrNoQuestion = errors.New("has no question")
+
 // AnswerTicket answers the question of a ticket.
 func (c *Client) AnswerTicket(ctx context.Context, name, text string) error {
 	v, err := c.openTicket(ctx, name)
@@ -206,9 +315,9 @@ func (c *Client) AnswerTicket(ctx context.Context, name, text string) error {
 		return err
 	}
 	if v.State.Question == nil {
-		return fmt.Errorf("ticket %s has no question: it is %s", v.Name, v.State.Step)
+		return fmt.Errorf("ticket %s %w: it is %s", v.Name, ErrNoQuestion, v.State.Step)
 	}
-	return c.temporal.SignalWorkflow(ctx, ticketPrefix+v.Name, "", forge.AnswerSignal, forge.Answer{Text: text})
+	return c.temporal.SignalWorkflow(ctx, ticketPrefix+v.Name, "", forge.AnswerSignal, forge.Answer{Text: text, Key: v.State.Question.Key})
 }
 
 // StopTicket ends a ticket and its run. The branch and the pull request stay.

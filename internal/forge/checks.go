@@ -12,6 +12,7 @@ type Check struct {
 	Name   string `json:"name"`
 	Result Result `json:"result"`
 	Text   string `json:"text,omitempty"` // its own words
+	Job    int64  `json:"-"`              // of GitHub's own continuous integration; zero: it is none
 }
 
 // Result is the result of a check.
@@ -29,6 +30,10 @@ const (
 
 type wireRuns struct {
 	Runs []struct {
+		ID  int64 `json:"id"`
+		App struct {
+			Slug string `json:"slug"`
+		} `json:"app"`
 		Name       string `json:"name"`
 		Status     string `json:"status"`
 		Conclusion string `json:"conclusion"`
@@ -114,6 +119,9 @@ func (w wireCombined) checks() (list []Check) {
 func (w wireRuns) checks() (list []Check) {
 	for _, r := range w.Runs {
 		check := Check{Name: r.Name, Result: Waiting}
+		if r.App.Slug == actionsApp {
+			check.Job = r.ID
+		}
 		if r.Status == "completed" {
 			check.Result = resultOf(r.Conclusion)
 			check.Text = r.Output.Title

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,33 @@ type Client struct {
 	server Server
 	repo   Repo
 	http   *http.Client
+	rate   Rate
+	scopes *string // of a classic token, as GitHub tells them; nil: it does not
+}
+
+// MayChangeWorkflows reports whether the token may push changes of .github/workflows. Of a token whose permissions the
+// server does not tell, which a fine-grained one is, it says yes.
+func (c *Client) MayChangeWorkflows() bool {
+	return c.scopes == nil || slices.Contains(strings.Fields(strings.ReplaceAll(*c.scopes, ",", " ")), "workflow")
+}
+
+// Rate is what the server said last of its limit of calls.
+type Rate struct {
+	Limit     int       `json:"limit"` // zero: it has said nothing
+	Remaining int       `json:"remaining"`
+	Reset     time.Time `json:"reset,omitzero"`
+}
+
+// Rate returns what the server said last of its limit of calls. A client makes one call at a time.
+func (c *Client) Rate() Rate { return c.rate }
+
+func rateOf(h http.Header) (r Rate) {
+	r.Limit, _ = strconv.Atoi(h.Get("X-RateLimit-Limit"))
+	r.Remaining, _ = strconv.Atoi(h.Get("X-RateLimit-Remaining"))
+	if at, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); err == nil {
+		r.Reset = time.Unix(at, 0)
+	}
+	return r
 }
 
 // Bounds of one call.
@@ -124,40 +152,26 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 // ask is call for an answer that is known by its entity tag; empty: none is. It returns the tag of the answer. Where the
 // server has no other, the error is ErrUnchanged and out is left as it is.
 func (c *Client) ask(ctx context.Context, method, path, known string, in, out any) (tag string, err error) {
-	var body io.Reader
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return "", err
-		}
-		body = bytes.NewReader(b)
-	}
-	target := path
-	if strings.HasPrefix(path, "/") {
-		target = c.base() + "/repos/" + url.PathEscape(c.repo.Owner) + "/" + url.PathEscape(c.repo.Name) + strings.TrimSuffix(path, "/")
-	}
-	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	req, err := c.newRequest(ctx, method, path, in)
 	if err != nil {
 		return "", err
-	}
-	req.Header.Set("Authorization", "Bearer "+c.server.Token)
-	req.Header.Set("User-Agent", "ratchet")
-	req.Header.Set("Accept", "application/json")
-	if c.server.Kind == GitHub {
-		req.Header.Set("Accept", "application/vnd.github+json")
-		req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
-	}
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
 	}
 	if known != "" {
 		req.Header.Set("If-None-Match", known)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
+		c.tell(0)
 		return "", &Error{Err: withoutURL(err)}
 	}
 	defer resp.Body.Close()
+	if r := rateOf(resp.Header); r.Limit > 0 {
+		c.rate = r
+	}
+	if words := resp.Header.Values("X-OAuth-Scopes"); len(words) > 0 && c.server.Kind == GitHub {
+		c.scopes = &words[0]
+	}
+	c.tell(resp.StatusCode)
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
@@ -175,6 +189,43 @@ func (c *Client) ask(ctx context.Context, method, path, known string, in, out an
 		return "", &Error{Err: fmt.Errorf("unexpected answer: %w", err)}
 	}
 	return resp.Header.Get("ETag"), nil
+}
+
+// newRequest returns a request with the token. A path is below the repository's.
+func (c *Client) newRequest(ctx context.Context, method, path string, in any) (*http.Request, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	target := path
+	if strings.HasPrefix(path, "/") {
+		target = c.base() + "/repos/" + url.PathEscape(c.repo.Owner) + "/" + url.PathEscape(c.repo.Name) + strings.TrimSuffix(path, "/")
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.server.Token)
+	req.Header.Set("User-Agent", "ratchet")
+	req.Header.Set("Accept", "application/json")
+	if c.server.Kind == GitHub {
+		req.Header.Set("Accept", "application/vnd.github+json")
+		req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+func (c *Client) tell(code int) {
+	if c.server.Told != nil {
+		c.server.Told(code, c.rate)
+	}
 }
 
 // withoutURL removes the wrapping of net/http, which repeats the method and URL.

@@ -33,6 +33,7 @@ type wireIssue struct {
 		Name string `json:"name"`
 	} `json:"labels"`
 	PullRequest *struct{} `json:"pull_request"`
+	UpdatedAt   string    `json:"updated_at"`
 }
 
 // user is an account.

@@ -41,9 +41,12 @@ type Pull struct {
 	Draft  bool
 	Open   bool
 	Merged bool
-	// Conflicts is set if GitHub has found that it cannot be merged. It may not have looked yet. Gitea does not tell a
+	Base   string // branch to merge into
+	// Conflicts is set if the server finds that it cannot be merged. GitHub may not have looked yet. Gitea does not tell a
 	// conflict from a look that is still to come.
 	Conflicts bool
+	// Behind is set if GitHub's rules want the base branch to be merged into it first.
+	Behind bool
 }
 
 // wirePull has the members of both APIs. Gitea has no member for drafts in old versions: the title says it.
@@ -59,7 +62,11 @@ type wirePull struct {
 	Body           string `json:"body"`
 	Draft          bool   `json:"draft"`
 	MergeableState string `json:"mergeable_state"`
-	Head           struct {
+	Mergeable      *bool  `json:"mergeable"`
+	Base           struct {
+		Ref string `json:"ref"`
+	} `json:"base"`
+	Head struct {
 		Ref  string `json:"ref"`
 		SHA  string `json:"sha"`
 		Repo struct {
@@ -75,11 +82,12 @@ func (c *Client) pullOf(w wirePull) Pull {
 	p := Pull{
 		Number: w.Number, ID: w.NodeID, URL: w.HTMLURL, Head: w.Head.SHA, Title: w.Title, Body: w.Body, Draft: w.Draft,
 		Open: w.State == "open", Merged: w.Merged || w.MergedAt != "",
-		Conflicts: w.MergeableState == "dirty",
+		Base: w.Base.Ref, Conflicts: w.MergeableState == "dirty", Behind: w.MergeableState == "behind",
 	}
 	if c.server.Kind == Gitea {
 		title, marked := strings.CutPrefix(w.Title, giteaDraft)
 		p.Title, p.Draft = title, marked
+		p.Conflicts = p.Open && !p.Draft && w.Mergeable != nil && !*w.Mergeable
 	}
 	return p
 }
@@ -155,6 +163,14 @@ func deref(p *Pull) Pull {
 		return Pull{}
 	}
 	return *p
+}
+
+// ChecksPage returns the URL of the page of a pull request's checks; empty: they are on its own page.
+func (c *Client) ChecksPage(p Pull) string {
+	if c.server.Kind == Gitea || p.URL == "" {
+		return ""
+	}
+	return p.URL + "/checks"
 }
 
 // SetBody replaces the text of a pull request.

@@ -28,6 +28,8 @@ type Server struct {
 	URL   string // scheme and host, without a slash at the end: https://github.com
 	Token string // of the account that pushes; it stays in memory
 	CA    string // file with the certificates of those who sign the server's; empty: the system's
+	// Told, if set, gets the code of each answer, zero for none, and what the server said last of its limit.
+	Told func(code int, r Rate)
 }
 
 // tokenPattern is the form of a token: no blank and no control character, which would end a header.

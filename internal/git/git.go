@@ -1,8 +1,8 @@
 // Package git is the only package that starts git. Every call of a [Repo] is hardened. A repository's
 // configuration, hooks and attributes start no program. Git sees nothing of the worker's
 // environment or of the user's own configuration, except the settings for the form of files that
-// [Repo.FileRules] reads. Nothing reaches the network but [Repo.Push] and [Repo.RemoteBranches]. Every call has a deadline
-// and bounded output.
+// [Repo.FileRules] reads. Nothing reaches the network but [Repo.Push], [Repo.Fetch] and [Repo.RemoteBranches]. Every call
+// has a deadline and bounded output.
 //
 // A [User] runs git as the user does, for what a person has asked for.
 //

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Remote is a repository on a server that git reaches by HTTP.
@@ -80,5 +81,23 @@ func (r Repo) Push(ctx context.Context, m Remote, branch, commit, expected strin
 	if err != nil && strings.Contains(string(said), "(stale info)") {
 		return ErrMoved
 	}
+	return err
+}
+
+// fetchTimeout bounds a fetch, which may bring many commits.
+const fetchTimeout = 10 * time.Minute
+
+// Fetch brings the commits of a branch of the server into the objects of the repository. It moves no reference of theirs.
+// The repository has the commit have, from which the server tells what is missing.
+func (r Repo) Fetch(ctx context.Context, m Remote, branch, have string) error {
+	if _, err := r.Run(ctx, "update-ref", "refs/heads/have", have); err != nil {
+		return err
+	}
+	r, err := r.reaching(m)
+	if err != nil {
+		return err
+	}
+	r.Timeout = fetchTimeout
+	_, err = r.Run(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--", m.URL, "refs/heads/"+branch)
 	return err
 }

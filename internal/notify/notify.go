@@ -25,6 +25,9 @@ const (
 	Canceled   Kind = "run.canceled"
 	// NotStarted is about a schedule that could not start a run.
 	NotStarted Kind = "schedule.not_started"
+	// The others are about tickets.
+	TicketQuestion Kind = "ticket.question_raised"
+	TicketEnded    Kind = "ticket.ended"
 )
 
 // Notice is what a person is told.
@@ -96,6 +99,15 @@ func OfSchedule(in run.Input, schedule, fire string, at time.Time) Notice {
 	}
 }
 
+// OfTicket returns the notice of a ticket that asks or has ended. id names the question or the end, text says what it is, and
+// last is the ticket's last run.
+func OfTicket(in run.Input, kind Kind, ticket, id, text string, last run.ID, at time.Time) Notice {
+	return Notice{
+		ID: "notice-" + id, Kind: kind, At: at, Name: run.Name(ticket), RunID: last,
+		Repository: display.Line(path.Base(in.Repository.Path)), Goal: goalLine(text), //workflowcheck:ignore // pure
+	}
+}
+
 func goalLine(goal string) string {
 	return display.Clip(display.Line(display.FirstLine(goal)), maxCarried) //workflowcheck:ignore // pure
 }
@@ -127,6 +139,10 @@ func (n Notice) Title() string {
 		return name + " is canceled"
 	case NotStarted:
 		return "schedule " + name + " could not start a run"
+	case TicketQuestion:
+		return "ticket " + name + " asks a question"
+	case TicketEnded:
+		return "ticket " + name + " has ended"
 	}
 	return name
 }

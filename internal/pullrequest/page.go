@@ -32,6 +32,9 @@ func Page(events []run.Event, report *check.Report) (string, error) {
 	if s.State.LastError != nil && s.State.Status != run.Completed {
 		fmt.Fprintf(&b, "\nIt ended with %s.\n", codeSpan(s.State.LastError.Message))
 	}
+	if in.Issue != nil {
+		fmt.Fprintf(&b, "\nThe goal is the text of %s as it was at the start (`%.16s`).\n", codeSpan(in.Issue.URL), in.Issue.Digest)
+	}
 	if in.Before != nil {
 		fmt.Fprintf(&b, "\nIt continues %s.\n", codeSpan(in.Before.Name.Shown(in.Before.RunID)))
 	}

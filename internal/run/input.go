@@ -30,8 +30,10 @@ const DefaultMaxFix = 3
 type Input struct {
 	RunID ID `json:"runId"`
 	// Name is the short name of the run; empty: it has none.
-	Name       Name       `json:"name,omitempty"`
-	Goal       string     `json:"goal"`
+	Name Name   `json:"name,omitempty"`
+	Goal string `json:"goal"`
+	// Issue is what the goal was taken from; nil: a person has written it.
+	Issue      *Issue     `json:"issue,omitempty"`
 	Repository Repository `json:"repository"`
 	Providers  Providers  `json:"providers"`
 	// Checks are the commands that judge the workspace; CheckEnv names the
@@ -90,6 +92,15 @@ type Input struct {
 	Origins map[string]Origin `json:"origins,omitempty"`
 }
 
+// Issue is an issue of a server of repositories, as it was when somebody asked for the run. Later edits are not read.
+type Issue struct {
+	URL    string `json:"url"`
+	Digest Digest `json:"digest"` // of title and text
+}
+
+// issueForm matches the URLs of issues.
+var issueForm = regexp.MustCompile(`^https?://[!-~]{1,500}$`)
+
 // sessionForm matches the ids of standing sessions.
 var sessionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
@@ -112,6 +123,8 @@ func (c *Channel) UnmarshalText(b []byte) error { return exact.Word(c, b, "chann
 type Size struct {
 	Files int `json:"files,omitempty"` // changed files
 	Bytes int `json:"bytes,omitempty"` // of the diff
+	// NoWorkflows refuses patches that change .github/workflows: the token by which the branch is pushed may not.
+	NoWorkflows bool `json:"noWorkflows,omitempty"`
 }
 
 // Repository is the starting point of a run.
@@ -195,6 +208,7 @@ func (in Input) Validate() error {
 	}
 	refuse(strings.TrimSpace(in.Goal) == "", "the goal is empty: write what to change")
 	refuse(len(in.Goal) > MaxGoalBytes, "the goal has %d bytes, at most %d fit: put the rest into a file of the repository and name that file", len(in.Goal), MaxGoalBytes)
+	refuse(in.Issue != nil && !issueForm.MatchString(in.Issue.URL), "invalid URL of an issue")
 	refuse(in.Repository.Path == "", "no repository given")
 	refuse(in.Repository.Base == "", "no base commit given")
 	for _, r := range []Role{Planner, Developer, Fixer} {

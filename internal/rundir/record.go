@@ -50,6 +50,7 @@ type Facts struct {
 	Name       run.Name       `json:"name,omitempty"`
 	WorkflowID string         `json:"workflowId"`
 	Goal       string         `json:"goal"`
+	Issue      *run.Issue     `json:"issue,omitempty"`
 	Repository run.Repository `json:"repository"`
 	Branch     string         `json:"branch"`
 	Providers  run.Providers  `json:"providers"`
@@ -104,7 +105,7 @@ func (d *Dir) Facts() (Facts, error) {
 
 func newFacts(in run.Input, now Standing) Facts {
 	return Facts{
-		RunID: in.RunID, Name: in.Name, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
+		RunID: in.RunID, Name: in.Name, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Issue: in.Issue, Repository: in.Repository,
 		Branch: in.BranchName(), Providers: in.Providers, Checks: in.Checks, CheckNetwork: in.CheckNetwork, Policy: in.Policy,
 		Sandbox: in.Sandbox.WithDefault(), Origins: in.Origins, Session: in.Session, Standing: now,
 	}

@@ -20,6 +20,7 @@ const (
 	Beginning Step = ""         // it reads the issue
 	Starting  Step = "starting" // the next run
 	Running   Step = "running"
+	Merging   Step = "merging" // the base branch into the ticket's
 	Opening   Step = "opening" // or updating the pull request
 	Waiting   Step = "waiting" // for checks and people
 	Over      Step = "over"
@@ -47,6 +48,8 @@ type Bounds struct {
 	// Quiet is the time without a change before a run starts on reviews, because people write several comments; zero
 	// means a minute.
 	Quiet time.Duration `json:"quiet,omitempty"`
+	// Reviews is the number of people who have to approve the last commit on the server before its status says success.
+	Reviews int `json:"reviews,omitempty"`
 }
 
 // Question is what a person is asked.
@@ -80,6 +83,15 @@ type State struct {
 	Answered  []string  `json:"answered,omitempty"`  // keys of questions
 	Delivered []string  `json:"delivered,omitempty"` // keys of feedback that a run has got
 	Note      string    `json:"note,omitempty"`      // of a person, for the next run
+	Marked    []string  `json:"marked,omitempty"`    // approvers that the status of the head names
+
+	Round     bool       `json:"round,omitempty"`     // a run follows the merge of the base
+	Start     run.Commit `json:"start,omitempty"`     // where the next run begins; empty: at the last commit
+	Conflicts []string   `json:"conflicts,omitempty"` // files in which Start has the marks of conflicts
+	Merged    string     `json:"merged,omitempty"`    // the base branch, if Head is its merge into the commits of the last run
+	Blocked   *Question  `json:"blocked,omitempty"`   // why the base cannot be merged into a head
+	Told      string     `json:"told,omitempty"`      // key of the last question, or the end, that people were told of
+	Notices   int        `json:"notices,omitempty"`   // that were sent
 	// Silent is why the comment on the issue could not be written; empty: it was.
 	Silent string `json:"silent,omitempty"`
 
@@ -91,7 +103,8 @@ type State struct {
 type Look struct {
 	Open, Merged bool
 	Head         run.Commit // of the branch on the server
-	Conflicts    bool
+	Conflicts    bool       // with the base branch
+	Behind       bool       // the base branch has to be merged first
 	IssueOpen    bool
 	IssueLocked  bool
 	Digest       run.Digest // of the issue as it is
@@ -106,6 +119,7 @@ type Look struct {
 // Verdict is what follows of a look.
 type Verdict struct {
 	Fix      bool // start the next run, unless something changes until the time of Again has passed
+	Merge    bool // merge the base branch
 	Question *Question
 	End      End
 	Reason   string
@@ -132,14 +146,39 @@ func (s *State) Decide(l Look, b Bounds, now time.Time) Verdict {
 	switch {
 	case none && now.Sub(s.Since) < checksDue:
 		return Verdict{Again: checksDue - now.Sub(s.Since)}
-	case l.Head != s.Head, len(l.Pending) > 0, len(s.undelivered(l)) == 0:
+	case l.Head != s.Head:
 		return Verdict{}
+	case l.Conflicts && !s.settled(ConflictKey(l.Head)):
+		return Verdict{Merge: true}
+	case len(l.Pending) > 0:
+		return Verdict{}
+	case len(s.undelivered(l)) == 0:
+		return Verdict{Merge: l.Behind && !s.settled(ConflictKey(l.Head))}
 	case s.Rounds >= b.Rounds:
 		return Verdict{End: OutOfRounds, Reason: fmt.Sprintf("checks or reviewers want changes after %d rounds", s.Rounds)}
 	case b.Cost > 0 && s.Spent >= b.Cost:
 		return Verdict{End: OutOfMoney, Reason: "the runs have used up the budget of the ticket"}
 	}
 	return Verdict{Fix: true, Again: cmp.Or(b.Quiet, time.Minute)}
+}
+
+// ConflictKey returns the key of the question about a conflict of a head with the base branch.
+func ConflictKey(head run.Commit) string { return "conflict:" + string(head) }
+
+// settled reports whether the base need not be merged into the head that the key names.
+func (s *State) settled(key string) bool {
+	return slices.Contains(s.Answered, key) || s.Blocked != nil && s.Blocked.Key == key
+}
+
+// Exhausted says which bound forbids another run; empty: none.
+func (s *State) Exhausted(b Bounds) string {
+	switch {
+	case s.Rounds >= b.Rounds:
+		return fmt.Sprintf("%d rounds are used up", s.Rounds)
+	case b.Cost > 0 && s.Spent >= b.Cost:
+		return "the budget of the ticket is used up"
+	}
+	return ""
 }
 
 // undelivered returns the keys of what no run has got.
@@ -160,7 +199,7 @@ func (s *State) question(l Look, now time.Time) *Question {
 		key, text string
 	}{
 		{l.Head != s.Head, "head:" + string(l.Head), fmt.Sprintf("branch %s has commits that are not this ticket's (it stands at %.12s): they stay, and no further run is pushed to it; finish and merge the pull request by hand, or reset the branch to %.12s", s.Branch, l.Head, s.Head)},
-		{l.Conflicts, "conflict:" + string(l.Head), "the pull request conflicts with its base branch: merge the base into the branch, or `starter ticket stop`, and start again from the new base with `starter retry " + string(s.Name) + " --onto BRANCH`"},
+		{(l.Conflicts || l.Behind) && s.Blocked != nil && s.Blocked.Key == ConflictKey(l.Head), ConflictKey(l.Head), s.blocked()},
 		{l.Digest != s.Digest, "issue:" + string(l.Digest), "the issue was edited after the ticket began: the new text is not read; answer continue to keep to the old text, or stop and retry to read the new one"},
 		{l.IssueLocked, "locked", "the issue is locked: unlock it, or answer continue to work on without"},
 		{len(l.Held) > 0, "held:" + string(l.Head), "a check waits for a person, or could not begin: " + strings.Join(l.Held, ", ") + "; let it run on the page of the pull request"},
@@ -171,6 +210,13 @@ func (s *State) question(l Look, now time.Time) *Question {
 		}
 	}
 	return nil
+}
+
+func (s *State) blocked() string {
+	if s.Blocked == nil {
+		return ""
+	}
+	return s.Blocked.Text
 }
 
 // Notes keeps what a look says for people.
@@ -191,5 +237,6 @@ func (s *State) Notes(l Look) {
 // Retried returns the state with which a ticket that is over begins again: where it stood, with rounds and patience again.
 func (s State) Retried() State {
 	s.Step, s.End, s.Reason, s.Question, s.Rounds, s.Answered, s.Delivered = Beginning, "", "", nil, 0, nil, nil
+	s.Blocked, s.Round = nil, false
 	return s
 }

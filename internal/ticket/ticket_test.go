@@ -12,6 +12,7 @@ import (
 func TestDecide(t *testing.T) {
 	since := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	bounds := ticket.Bounds{Rounds: 3, Cost: 100, Patience: time.Hour}
+	blocked := func(s *ticket.State) { s.Blocked = &ticket.Question{Key: "conflict:head"} }
 	for name, tc := range map[string]struct {
 		state  func(*ticket.State)
 		look   func(*ticket.Look)
@@ -29,7 +30,13 @@ func TestDecide(t *testing.T) {
 		"a person pushed":                      {look: func(l *ticket.Look) { l.Head = "theirs" }, expect: ticket.Verdict{Question: &ticket.Question{Key: "head:theirs"}}},
 		"a person pushed, and it was answered": {state: func(s *ticket.State) { s.Answered = []string{"head:theirs"} }, look: func(l *ticket.Look) { l.Head, l.Feedback = "theirs", []string{"a"} }},
 		"another person pushed":                {state: func(s *ticket.State) { s.Answered = []string{"head:theirs"} }, look: func(l *ticket.Look) { l.Head = "others" }, expect: ticket.Verdict{Question: &ticket.Question{Key: "head:others"}}},
-		"a conflict":                           {look: func(l *ticket.Look) { l.Conflicts = true }, expect: ticket.Verdict{Question: &ticket.Question{Key: "conflict:head"}}},
+		"a conflict":                           {look: func(l *ticket.Look) { l.Conflicts = true }, expect: ticket.Verdict{Merge: true}},
+		"a conflict that nobody can resolve":   {state: blocked, look: func(l *ticket.Look) { l.Conflicts = true }, expect: ticket.Verdict{Question: &ticket.Question{Key: "conflict:head"}}},
+		"a conflict that is left to people":    {state: func(s *ticket.State) { s.Answered = []string{"conflict:head"} }, look: func(l *ticket.Look) { l.Conflicts = true }},
+		"a conflict that is gone":              {state: blocked},
+		"behind":                               {look: func(l *ticket.Look) { l.Behind = true }, expect: ticket.Verdict{Merge: true}},
+		"behind while a check runs":            {look: func(l *ticket.Look) { l.Behind, l.Pending = true, []string{"build"} }},
+		"behind, and feedback":                 {look: func(l *ticket.Look) { l.Behind, l.Feedback = true, []string{"a"} }, expect: ticket.Verdict{Fix: true, Again: time.Minute}},
 		"the issue was edited":                 {look: func(l *ticket.Look) { l.Digest = "other" }, expect: ticket.Verdict{Question: &ticket.Question{Key: "issue:other"}}},
 		"a check waits for a person":           {look: func(l *ticket.Look) { l.Held = []string{"Actions"} }, expect: ticket.Verdict{Question: &ticket.Question{Key: "held:head"}}},
 		"no check yet":                         {look: func(l *ticket.Look) { l.Passed = 0 }, expect: ticket.Verdict{Again: 5 * time.Minute}},
@@ -52,7 +59,7 @@ func TestDecide(t *testing.T) {
 				}
 				return q.Key
 			}
-			if got.Fix != tc.expect.Fix || got.End != tc.expect.End || got.Again != tc.expect.Again || key(got.Question) != key(tc.expect.Question) {
+			if got.Fix != tc.expect.Fix || got.Merge != tc.expect.Merge || got.End != tc.expect.End || got.Again != tc.expect.Again || key(got.Question) != key(tc.expect.Question) {
 				t.Errorf("got %+v with question %q, want %+v with %q", got, key(got.Question), tc.expect, key(tc.expect.Question))
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	activities "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -40,9 +41,15 @@ func PullRequest(ctx workflow.Context, in activities.Target) (out Result, err er
 	return out, workflow.ExecuteActivity(ctx, acts.SetStatus, in, out.Pushed).Get(ctx, nil)
 }
 
+// IssueGoal reads the text of an issue as the goal of a run.
+func IssueGoal(ctx workflow.Context, r forge.Repo, number int) (out activities.IssueText, err error) {
+	err = workflow.ExecuteActivity(acting(ctx, 2*time.Minute), acts.ReadIssue, r, number).Get(ctx, &out)
+	return out, err
+}
+
 // Register registers the workflows and their activities with a worker.
 func Register(w worker.Registry, a *activities.Activities) {
-	for _, flow := range []any{PullRequest, Ticket, Watch} {
+	for _, flow := range []any{PullRequest, Ticket, Watch, IssueGoal} {
 		w.RegisterWorkflow(flow)
 	}
 	w.RegisterActivity(a)

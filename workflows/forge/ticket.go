@@ -11,6 +11,8 @@ import (
 
 	activities "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/workflows/format"
 )
@@ -29,6 +31,8 @@ const (
 type Answer struct {
 	// Text is "retry" or "continue"; the next run gets any other text as a note.
 	Text string `json:"text"`
+	// Key names the question; empty: the one that there is.
+	Key string `json:"key,omitempty"`
 }
 
 // TicketInput is the input of Ticket.
@@ -52,8 +56,11 @@ type work struct {
 	s       *ticket.State
 	changes workflow.ReceiveChannel
 	answers workflow.ReceiveChannel
-	changed bool   // a signal has come since the last look
-	said    string // the text of the comment
+	changed bool              // a signal has come since the last look
+	said    string            // the text of the comment
+	shown   run.Status        // the search attribute
+	seen    []string          // keys of the feedback of the last look
+	notices []workflow.Future // that have not begun
 }
 
 // Ticket brings an issue to a merged pull request: a run, its pull request, and further runs on the same branch for failed
@@ -80,6 +87,8 @@ func Ticket(ctx workflow.Context, in TicketInput) (ticket.State, error) {
 		}
 		if w.s.Question != nil && w.s.Step != ticket.Waiting && w.s.Step != ticket.Over {
 			w.say(ctx)
+			w.tellPeople(ctx)
+			w.show(ctx)
 			if err := w.await(ctx, w.patienceEnd(), false); temporal.IsCanceledError(err) {
 				w.finish(ticket.Stopped, "")
 			}
@@ -87,6 +96,8 @@ func Ticket(ctx workflow.Context, in TicketInput) (ticket.State, error) {
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	w.say(ctx)
+	w.tellPeople(ctx)
+	w.awaitNotices(ctx)
 	if w.s.Pull > 0 {
 		info := workflow.GetInfo(ctx)
 		_ = workflow.SignalExternalWorkflow(ctx, WatchID(w.in.Repository, info.TaskQueueName), "", LeaveSignal, info.WorkflowExecution.ID).Get(ctx, nil) // it may be gone
@@ -105,6 +116,8 @@ func (w *work) step(ctx workflow.Context) error {
 		return w.run(ctx)
 	case ticket.Opening:
 		return w.open(ctx)
+	case ticket.Merging:
+		return w.merge(ctx)
 	}
 	return w.wait(ctx)
 }
@@ -125,7 +138,7 @@ func (w *work) freeze(ctx workflow.Context) error {
 
 func (w *work) start(ctx workflow.Context) error {
 	var out activities.Begun
-	in := activities.Round{Ticket: w.in.Ticket, State: *w.s, Name: workflow.GetInfo(ctx).WorkflowExecution.ID}
+	in := activities.Round{Ticket: w.in.Ticket, State: *w.s, Name: workflow.GetInfo(ctx).WorkflowExecution.ID, Feedback: w.seen}
 	if err := workflow.ExecuteActivity(acting(ctx, 24*time.Hour), acts.StartRound, in).Get(ctx, &out); err != nil {
 		return err
 	}
@@ -138,9 +151,11 @@ func (w *work) start(ctx workflow.Context) error {
 	}
 	w.s.Runs++
 	w.s.Run, w.s.Name, w.s.Note = out.RunID, out.Name, ""
+	w.s.Start, w.s.Conflicts = "", nil
 	w.s.Delivered = append(w.s.Delivered, out.Delivered...)
 	w.s.Step = ticket.Running
 	w.say(ctx)
+	w.show(ctx)
 	return nil
 }
 
@@ -178,13 +193,11 @@ func (w *work) run(ctx workflow.Context) error {
 func (w *work) open(ctx workflow.Context) error {
 	var out Result
 	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: WorkflowID(w.s.Run), StaticSummary: "Pull request of run " + string(w.s.Run)})
-	err := workflow.ExecuteChildWorkflow(child, PullRequest, activities.Target{
-		RunID: w.s.Run, Remote: w.in.Remote, Base: w.in.Into, Branch: w.s.Branch, Closes: w.in.Issue,
-	}).Get(ctx, &out)
-	if err != nil {
+	if err := workflow.ExecuteChildWorkflow(child, PullRequest, w.target()).Get(ctx, &out); err != nil {
 		return err
 	}
 	w.s.Pull, w.s.URL, w.s.Head, w.s.Delivered = out.Number, out.URL, out.Head, nil
+	w.s.Marked, w.s.Merged = nil, ""
 	if out.Merged {
 		w.finish(ticket.Merged, "")
 		return nil
@@ -194,10 +207,62 @@ func (w *work) open(ctx workflow.Context) error {
 	return w.join(ctx)
 }
 
+// target names the last run, and where its branch goes.
+func (w *work) target() activities.Target {
+	return activities.Target{RunID: w.s.Run, Remote: w.in.Remote, Base: w.in.Into, Branch: w.s.Branch, Closes: w.in.Issue, Reviews: w.in.Bounds.Reviews}
+}
+
+// mark sets the status of the head anew, with the approvals of the server.
+func (w *work) mark(ctx workflow.Context) error {
+	t := w.target()
+	t.Approvers, t.Merged = w.s.Approvers, w.s.Merged
+	err := workflow.ExecuteActivity(acting(ctx, time.Hour), acts.SetStatus, t, activities.Pushed{Repository: w.in.Repository, Branch: w.s.Branch, Head: w.s.Head}).Get(ctx, nil)
+	if err == nil {
+		w.s.Marked = w.s.Approvers
+	}
+	return err
+}
+
+// merge merges the base branch into the ticket's. A merge without conflicts is pushed, or the next run begins at it. One with
+// conflicts is the beginning of a run that resolves them.
+func (w *work) merge(ctx workflow.Context) error {
+	var out activities.Joined
+	in := activities.Basis{Ticket: w.in.Ticket, Pull: w.s.Pull, Branch: w.s.Branch, Head: w.s.Head, Push: !w.s.Round}
+	if err := workflow.ExecuteActivity(acting(ctx, 24*time.Hour), acts.MergeBase, in).Get(ctx, &out); err != nil {
+		return err
+	}
+	key := ticket.ConflictKey(w.s.Head)
+	blocked := out.Problem
+	if len(out.Conflicts) > 0 {
+		if why := w.s.Exhausted(w.in.Bounds); why != "" {
+			blocked = fmt.Sprintf("both have changed the same lines of %s, and %s", strings.Join(out.Conflicts, ", "), why)
+		}
+	}
+	w.s.Step = ticket.Waiting
+	switch {
+	case blocked != "" && (w.s.Round || slices.Contains(w.s.Answered, key)): // the run begins without the base
+		w.s.Step = ticket.Starting
+	case blocked != "":
+		w.s.Blocked = &ticket.Question{Key: key, Text: fmt.Sprintf("%s cannot be merged into the branch: %s; merge it by hand, or answer continue to leave it to the people who merge", out.Base, blocked)}
+	case len(out.Conflicts) > 0:
+		w.s.Start, w.s.Conflicts, w.s.Step = out.Commit, out.Conflicts, ticket.Starting
+	case w.s.Round:
+		w.s.Start, w.s.Step = out.Commit, ticket.Starting
+	case out.Commit == "": // the server has not looked yet, or it means something else
+		w.s.Answered = append(w.s.Answered, key)
+	default:
+		w.s.Start, w.s.Head, w.s.Merged, w.s.Approvers, w.s.Since = out.Commit, out.Commit, out.Base, nil, workflow.Now(ctx)
+		w.s.Round = false
+		return w.mark(ctx)
+	}
+	w.s.Round = false
+	return nil
+}
+
 // join asks the watch for signals. The first comes soon, so that nothing is missed that has changed before.
 func (w *work) join(ctx workflow.Context) error {
-	e := activities.WatchEntry{Ticket: workflow.GetInfo(ctx).WorkflowExecution.ID, Repository: w.in.Repository}
-	e.Issue, e.Pull = w.in.Issue, w.s.Pull
+	e := activities.WatchEntry{Repository: w.in.Repository}
+	e.Ticket, e.Issue, e.Pull = workflow.GetInfo(ctx).WorkflowExecution.ID, w.in.Issue, w.s.Pull
 	return workflow.ExecuteActivity(acting(ctx, time.Hour), acts.JoinWatch, e).Get(ctx, nil)
 }
 
@@ -205,18 +270,24 @@ func (w *work) join(ctx workflow.Context) error {
 func (w *work) wait(ctx workflow.Context) error {
 	if workflow.GetInfo(ctx).GetCurrentHistoryLength() > maxHistory {
 		w.drain()
+		w.awaitNotices(ctx)
 		return workflow.NewContinueAsNewError(ctx, Ticket, w.in.at(*w.s))
 	}
 	v, err := w.verdict(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if v.End != "" {
+	case v.End != "":
 		w.finish(v.End, v.Reason)
+		return nil
+	case v.Merge:
+		w.s.Step = ticket.Merging
 		return nil
 	}
 	w.s.Question = v.Question
 	w.say(ctx)
+	w.tellPeople(ctx)
+	w.show(ctx)
 	until := w.patienceEnd()
 	if at := workflow.Now(ctx).Add(v.Again); v.Again > 0 && at.Before(until) {
 		until = at
@@ -225,7 +296,7 @@ func (w *work) wait(ctx workflow.Context) error {
 		return err
 	}
 	if v.Fix && !w.changed && w.s.Step == ticket.Waiting {
-		w.s.Step = ticket.Starting
+		w.s.Step, w.s.Round = ticket.Merging, true
 	}
 	return nil
 }
@@ -244,6 +315,16 @@ func (w *work) verdict(ctx workflow.Context) (v ticket.Verdict, err error) {
 		return v, nil
 	}
 	w.s.Notes(look)
+	w.seen = look.Feedback
+	if w.in.Bounds.Reviews > 0 && look.Open && look.Head == w.s.Head && !slices.Equal(w.s.Approvers, w.s.Marked) {
+		if err := w.mark(ctx); err != nil {
+			if temporal.IsCanceledError(err) {
+				return v, err
+			}
+			v.Question = &ticket.Question{Key: "stuck:status", Text: report.ProblemOf(err).Message}
+			return v, nil
+		}
+	}
 	return w.s.Decide(look, w.in.Bounds, workflow.Now(ctx)), nil
 }
 
@@ -296,7 +377,7 @@ func (w *work) drain() {
 }
 
 func (w *work) answer(a Answer) {
-	if w.s.Question == nil { // it was answered already
+	if w.s.Question == nil || a.Key != "" && a.Key != w.s.Question.Key { // it was answered already
 		return
 	}
 	if !strings.HasPrefix(w.s.Question.Key, "stuck:") {
@@ -330,6 +411,21 @@ func (w *work) say(ctx workflow.Context) {
 	w.said, w.s.Silent = text, ""
 }
 
+// show keeps the search attributes up to date, by which the tickets are found that ask.
+func (w *work) show(ctx workflow.Context) {
+	status := run.Running
+	if w.s.Question != nil {
+		status = run.AwaitingInput
+	}
+	if status == w.shown {
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, attribute.Status().ValueSet(string(status)), attribute.Repository().ValueSet(w.in.Input.Repository.Path)); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not sent", "error", err)
+	}
+	w.shown = status
+}
+
 // at returns the input of the execution that continues from a state.
 func (in TicketInput) at(s ticket.State) TicketInput {
 	in.State = s
@@ -339,7 +435,7 @@ func (in TicketInput) at(s ticket.State) TicketInput {
 // acting returns the context of activities that look before they act. They are tried for as long as patience.
 func acting(ctx workflow.Context, patience time.Duration) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: 10 * time.Minute, ScheduleToCloseTimeout: patience,
+		StartToCloseTimeout: 10 * time.Minute, ScheduleToCloseTimeout: patience, HeartbeatTimeout: 30 * time.Second,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second}, // the server may ask for more
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	activities "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	flow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
@@ -25,14 +26,14 @@ func TestWatch(t *testing.T) {
 	e.SetTestTimeout(time.Minute)
 	flow.Register(e, activities.New(activities.Config{}))
 	var polled [][]string
-	e.OnActivity("PollPulls", mockAnything, mockAnything).Return(func(_ context.Context, entries []activities.WatchEntry) (out activities.Polled, err error) {
+	e.OnActivity("PollPulls", mockAnything, mockAnything).Return(func(_ context.Context, in activities.Poll) (out activities.Polled, err error) {
 		var names []string
-		out.Seen = map[string]map[string]forge.Seen{}
-		for _, entry := range entries {
-			names = append(names, entry.Ticket)
-			out.Seen[entry.Ticket] = map[string]forge.Seen{"pull": {Digest: "x"}}
-			if entry.Seen == nil {
-				out.Changed = append(out.Changed, entry.Ticket)
+		out.Seen.Tickets = map[string]map[string]forge.Seen{}
+		for _, w := range in.Tickets {
+			names = append(names, w.Ticket)
+			out.Seen.Tickets[w.Ticket] = map[string]forge.Seen{"pull": {Digest: "x"}}
+			if in.Seen.Tickets[w.Ticket] == nil {
+				out.Changed = append(out.Changed, w.Ticket)
 			}
 		}
 		polled = append(polled, names)
@@ -56,7 +57,9 @@ func TestWatch(t *testing.T) {
 			return failure
 		})
 	}
-	join := func(id string) { e.SignalWorkflow(flow.JoinSignal, activities.WatchEntry{Ticket: id}) }
+	join := func(id string) {
+		e.SignalWorkflow(flow.JoinSignal, activities.WatchEntry{Watched: forge.Watched{Ticket: id}})
+	}
 	e.RegisterDelayedCallback(func() { join("ticket-1") }, 0)
 	e.RegisterDelayedCallback(func() { join("ticket-2"); join("ticket-gone") }, time.Hour)
 	e.RegisterDelayedCallback(func() { e.SignalWorkflow(flow.LeaveSignal, "ticket-1") }, 2*time.Hour)
@@ -71,6 +74,45 @@ func TestWatch(t *testing.T) {
 	}
 	if last := polled[len(polled)-1]; !slices.Equal(last, []string{"ticket-2"}) {
 		t.Errorf("the last poll is of %v, want ticket-2", last)
+	}
+}
+
+// A watch with a rule starts the tickets of issues that get the label, says which labels do not count, and ends when the
+// rule does.
+func TestWatchOfALabel(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(temporaltest.Quiet{})
+	e := suite.NewTestWorkflowEnvironment()
+	e.SetTestTimeout(time.Minute)
+	flow.Register(e, activities.New(activities.Config{}))
+	polls := 0
+	e.OnActivity("PollPulls", mockAnything, mockAnything).Return(func(_ context.Context, in activities.Poll) (out activities.Polled, err error) {
+		if polls++; polls == 1 && in.Label == "ratchet" {
+			return activities.Polled{Labeled: []int{7, 8}}, nil
+		}
+		return out, temporal.NewApplicationErrorWithOptions("same", activities.UnchangedError, temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})
+	})
+	rule := func(label string) *activities.Rule {
+		return &activities.Rule{Label: label, Ticket: activities.Ticket{Input: run.Input{Policy: run.Never}}}
+	}
+	var started []int
+	e.OnActivity("StartLabeled", mockAnything, mockAnything, mockAnything).Return(func(_ context.Context, r activities.Rule, issue int) (out activities.Labeled, err error) {
+		if started = append(started, issue); issue == 8 {
+			out.Refused = "mallory has set the label"
+		}
+		return out, nil
+	})
+	e.RegisterDelayedCallback(func() { e.SignalWorkflow(flow.RuleSignal, rule("ratchet")) }, 0)
+	var in flow.WatchInput
+	e.RegisterDelayedCallback(func() {
+		if v, err := e.QueryWorkflow(flow.WatchQuery); err != nil || v.Get(&in) != nil {
+			t.Error(err)
+		}
+		e.SignalWorkflow(flow.RuleSignal, nil)
+	}, 30*time.Minute)
+	e.ExecuteWorkflow(flow.Watch, flow.WatchInput{Rule: rule("other")})
+	if err := e.GetWorkflowError(); err != nil || !slices.Equal(started, []int{7, 8}) || in.Refused[8] != "mallory has set the label" || len(in.Refused) != 1 {
+		t.Errorf("got tickets of %v, refused %v, %v; want 7 and 8, and why 8 has none", started, in.Refused, err)
 	}
 }
 

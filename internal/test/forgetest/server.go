@@ -8,15 +8,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cgi"
-	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/forge"
 )
@@ -38,15 +39,17 @@ type Pull struct {
 	Draft       bool
 	State       string // open or closed
 	Merged      bool
-	Conflicts   bool
 	Reviews     []*Review
+	changed     int64 // at this time of the server's clock
 }
 
 // Fault is what becomes of a call.
 type Fault struct {
-	Lose   bool        // the call has its effect, and the connection ends before the answer
-	Code   int         // otherwise the answer is this code,
-	Header http.Header // with these headers
+	Lose   bool          // the call has its effect, and the connection ends before the answer,
+	Cut    bool          // or in the middle of it
+	Late   time.Duration // the answer comes so much later
+	Code   int           // if set: the call has no effect, and the answer is this code,
+	Header http.Header   // with these headers
 }
 
 // Server is a fake server of one kind.
@@ -54,6 +57,10 @@ type Server struct {
 	Kind forge.Kind
 	URL  string
 	Dir  string // the bare repository
+
+	handler http.Handler
+	web     *http.Server
+	address string // host:port
 
 	mu       sync.Mutex
 	pulls    []*Pull
@@ -65,16 +72,24 @@ type Server struct {
 	issues   map[int]*Issue
 	writers  []string           // accounts that may write
 	checks   map[string][]Check // by commit
+	logs     map[string]string  // of failed checks, by name
 	last     int64              // id of a comment or review
+	clock    int64              // counts the changes of issues and pull requests
 	fresh    int                // answers to conditional calls that were not 304
 	same     int                // 304s
+	limited  func() http.Header // nil, or nil headers: no caller is limited
+	refused  int                // calls that were limited
+	lax      bool
+	scopes   string
+	strict   bool              // branches have to be up to date
+	merges   map[string]string // mergeable states by the commits
 }
 
 // New starts a server with an empty repository whose default branch is main.
 func New(t *testing.T, kind forge.Kind) *Server {
 	t.Helper()
 	root := t.TempDir()
-	s := &Server{Kind: kind, Dir: filepath.Join(root, Owner, Name+".git"), statuses: map[string][]forge.Status{}, faults: map[string][]Fault{}, issues: map[int]*Issue{}, checks: map[string][]Check{}}
+	s := &Server{Kind: kind, Dir: filepath.Join(root, Owner, Name+".git"), statuses: map[string][]forge.Status{}, faults: map[string][]Fault{}, issues: map[int]*Issue{}, checks: map[string][]Check{}, logs: map[string]string{}, merges: map[string]string{}}
 	for _, args := range [][]string{{"init", "--quiet", "--bare", "--initial-branch=main", s.Dir}, {"-C", s.Dir, "config", "http.receivepack", "true"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Env = append(cmd.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
@@ -90,7 +105,7 @@ func New(t *testing.T, kind forge.Kind) *Server {
 		Path: program, Args: []string{"http-backend"}, Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"},
 	}
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/"+Owner+"/"+Name+".git/") {
 			if _, password, _ := r.BasicAuth(); password != Token {
 				w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
@@ -98,13 +113,32 @@ func New(t *testing.T, kind forge.Kind) *Server {
 				return
 			}
 			git.ServeHTTP(w, r)
+			if strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+				s.set(s.notePush)
+			}
 			return
 		}
 		s.serveAPI(w, r)
-	}))
-	t.Cleanup(web.Close)
-	s.URL = web.URL
+	})
+	s.address = "127.0.0.1:0"
+	s.Restart()
+	t.Cleanup(s.Kill)
+	s.URL = "http://" + s.address
 	return s
+}
+
+// Kill ends the server as SIGKILL does: it takes no call any more, and no caller gets an answer. What it holds stays, as
+// it would in a database. A call that is under way may have its effect.
+func (s *Server) Kill() { _ = s.web.Close() }
+
+// Restart serves at the same address as before.
+func (s *Server) Restart() {
+	l, err := net.Listen("tcp", s.address)
+	if err != nil {
+		panic(fmt.Sprintf("forgetest: %v", err))
+	}
+	s.address, s.web = l.Addr().String(), &http.Server{Handler: s.handler}
+	go s.web.Serve(l) // ends by Kill
 }
 
 // Forge returns the server as a worker is configured for it.
@@ -118,6 +152,24 @@ func (s *Server) Fail(call string, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[call] = append(s.faults[call], faults...)
+}
+
+// AllowTwins has the server open a second pull request for a branch that has one, as no real server does.
+func (s *Server) AllowTwins() { s.set(func() { s.lax = true }) }
+
+// RequireUpToDate has the server merge no branch that its base is not merged into.
+func (s *Server) RequireUpToDate() { s.set(func() { s.strict = true }) }
+
+// SetScopes has the server tell the scopes of the token, as GitHub does of a classic one.
+func (s *Server) SetScopes(scopes string) { s.set(func() { s.scopes = scopes }) }
+
+// Limit refuses all calls with 429 and the headers while there are some. Limited returns how many it has refused.
+func (s *Server) Limit(headers func() http.Header) { s.set(func() { s.limited = headers }) }
+
+// Limited returns the number of calls that were refused by Limit.
+func (s *Server) Limited() (n int) {
+	s.set(func() { n = s.refused })
+	return n
 }
 
 // Forbid takes the right to push away.
@@ -143,7 +195,28 @@ func (s *Server) Pulls() (list []Pull) {
 }
 
 // Change changes a pull request, as a person does on its page.
-func (s *Server) Change(number int, change func(*Pull)) { s.set(func() { change(s.pulls[number-1]) }) }
+func (s *Server) Change(number int, change func(*Pull)) {
+	s.set(func() {
+		change(s.pulls[number-1])
+		s.pulls[number-1].changed = s.tick()
+	})
+}
+
+// tick returns the next time of the server's clock, which counts seconds.
+func (s *Server) tick() int64 {
+	s.clock++
+	return s.clock
+}
+
+func timeOf(tick int64) string { return time.Unix(1_790_000_000+tick, 0).UTC().Format(time.RFC3339) }
+
+// notePush notes that pull requests may have changed.
+func (s *Server) notePush() {
+	at := s.tick()
+	for _, p := range s.pulls {
+		p.changed = at
+	}
+}
 
 // Statuses returns the statuses of a commit, the newest first.
 func (s *Server) Statuses(commit string) (list []forge.Status) {
@@ -173,18 +246,26 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusNotFound, message("Not Found"))
 		return
 	}
+	words := strings.Split(strings.Trim(path, "/"), "/")
+	if words[0] == "storage" { // which knows no token, and must not get one
+		s.serveLog(w, r, words[1:])
+		return
+	}
 	if r.Header.Get("Authorization") != "Bearer "+Token {
 		answer(w, http.StatusUnauthorized, message("Bad credentials"))
 		return
 	}
-	words := strings.Split(strings.Trim(path, "/"), "/")
+	call := strings.TrimSpace(r.Method + " " + words[0])
+	fault := s.nextFault(call)
+	time.Sleep(fault.Late)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	call := strings.TrimSpace(r.Method + " " + words[0])
 	s.calls = append(s.calls, call)
-	var fault Fault
-	if list := s.faults[call]; len(list) > 0 {
-		fault, s.faults[call] = list[0], list[1:]
+	if s.limited != nil {
+		if header := s.limited(); header != nil {
+			s.refused++
+			fault = Fault{Code: http.StatusTooManyRequests, Header: header}
+		}
 	}
 	if fault.Code != 0 {
 		for name, values := range fault.Header {
@@ -194,6 +275,13 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code, out := s.do(r, words)
+	if fault.Cut {
+		b, _ := json.Marshal(out)
+		w.Header().Set("Content-Length", fmt.Sprint(len(b)))
+		w.WriteHeader(code)
+		_, _ = w.Write(b[:len(b)/2])
+		return
+	}
 	if fault.Lose {
 		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			c.Close()
@@ -203,8 +291,25 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, code, out)
 }
 
+func (s *Server) nextFault(call string) (f Fault) {
+	s.set(func() {
+		if list := s.faults[call]; len(list) > 0 {
+			f, s.faults[call] = list[0], list[1:]
+		}
+	})
+	return f
+}
+
 // answer answers as the kind does: GitHub tells an entity tag, and answers 304 to who knows it.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, code int, out any) {
+	if s.Kind == forge.GitHub {
+		w.Header().Set("X-RateLimit-Limit", "5000")
+		if s.scopes != "" {
+			w.Header().Set("X-OAuth-Scopes", s.scopes)
+		}
+		w.Header().Set("X-RateLimit-Remaining", fmt.Sprint(5000-len(s.calls)+s.same))
+		w.Header().Set("X-RateLimit-Reset", "1790003600")
+	}
 	if s.Kind == forge.GitHub && r.Method == http.MethodGet && code == http.StatusOK {
 		b, _ := json.Marshal(out)
 		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(b))
@@ -224,6 +329,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, code int, out an
 func message(text string) map[string]string { return map[string]string{"message": text} }
 
 func answer(w http.ResponseWriter, code int, body any) {
+	if text, ok := body.(rawText); ok {
+		_, _ = io.WriteString(w, string(text))
+		return
+	}
+	if code == http.StatusFound {
+		w.Header().Set("Location", body.(string))
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body)
@@ -265,6 +377,7 @@ func (s *Server) do(r *http.Request, words []string) (code int, out any) {
 				if in.Title != "" {
 					p.Title = in.Title
 				}
+				p.changed = s.tick()
 				return http.StatusOK, s.wire(p)
 			}
 		}
@@ -310,35 +423,57 @@ func (s *Server) open(title, head, base, body string, draft bool) (int, any) {
 		}
 	}
 	for _, p := range s.pulls {
-		if p.Head == head && p.Base == base && p.State == "open" {
+		if p.Head == head && p.Base == base && p.State == "open" && !s.lax {
 			if s.Kind == forge.Gitea {
 				return http.StatusConflict, message("pull request already exists for these targets")
 			}
 			return http.StatusUnprocessableEntity, message("A pull request already exists for " + Owner + ":" + head + ".")
 		}
 	}
-	p := &Pull{Number: len(s.pulls) + 1, Head: head, Base: base, Title: title, Body: body, Draft: draft && s.Kind == forge.GitHub, State: "open"}
+	p := &Pull{Number: len(s.pulls) + 1, Head: head, Base: base, Title: title, Body: body, Draft: draft && s.Kind == forge.GitHub, State: "open", changed: s.tick()}
 	s.pulls = append(s.pulls, p)
 	return http.StatusCreated, s.wire(p)
 }
 
 func (s *Server) wire(p *Pull) map[string]any {
 	sha, _ := s.git("rev-parse", "refs/heads/"+p.Head)
+	base, _ := s.git("rev-parse", "refs/heads/"+p.Base)
 	out := map[string]any{
 		"number": p.Number, "node_id": fmt.Sprintf("PR_%d", p.Number), "html_url": fmt.Sprintf("%s/%s/%s/pull/%d", s.URL, Owner, Name, p.Number),
 		"state": p.State, "title": p.Title, "body": p.Body,
 		"head": map[string]any{"ref": p.Head, "sha": sha, "repo": map[string]string{"full_name": Owner + "/" + Name}},
+		"base": map[string]any{"ref": p.Base, "sha": base},
 	}
+	state := s.mergeable(base, sha)
 	if s.Kind == forge.GitHub {
-		out["draft"] = p.Draft
-	}
-	if p.Conflicts && s.Kind == forge.GitHub {
-		out["mergeable_state"] = "dirty"
+		out["draft"], out["mergeable_state"] = p.Draft, state
+	} else {
+		out["mergeable"] = state != "dirty"
 	}
 	if p.Merged {
 		out["merged_at"] = "2026-11-28T00:00:00Z"
 	}
 	return out
+}
+
+// mergeable returns GitHub's word for whether a commit can be merged into a base.
+func (s *Server) mergeable(base, head string) string {
+	key := base + " " + head
+	state, known := s.merges[key]
+	if !known {
+		state = "clean"
+		if _, err := s.git("merge-base", "--is-ancestor", base, head); err != nil {
+			state = "behind"
+		}
+		if _, err := s.git("merge-tree", "--write-tree", base, head); err != nil {
+			state = "dirty"
+		}
+		s.merges[key] = state
+	}
+	if state == "behind" && !s.strict {
+		return "clean"
+	}
+	return state
 }
 
 func (s *Server) has(revision string) bool {

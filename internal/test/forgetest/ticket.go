@@ -1,7 +1,10 @@
 package forgetest
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,6 +24,16 @@ type Issue struct {
 	Closed, Locked bool
 	IsPull         bool
 	Comments       []*Comment
+	Labels         []*Label
+	Edited         string // when the text was edited last, as the server writes times; empty: never
+	changed        int64
+}
+
+// Label is a label that somebody has set.
+type Label struct {
+	Name, By string
+	Removed  bool
+	at       int64
 }
 
 // Comment is a comment on an issue, or on a line of a pull request.
@@ -43,11 +56,29 @@ type Review struct {
 type Check struct{ Name, Conclusion, Text string }
 
 // AddIssue adds an issue.
-func (s *Server) AddIssue(i Issue) { s.set(func() { s.issues[i.Number] = &i }) }
+func (s *Server) AddIssue(i Issue) {
+	s.set(func() {
+		i.changed = s.tick()
+		s.issues[i.Number] = &i
+	})
+}
 
 // ChangeIssue changes an issue, as a person does on its page.
 func (s *Server) ChangeIssue(number int, change func(*Issue)) {
-	s.set(func() { change(s.issues[number]) })
+	s.set(func() {
+		i := s.issues[number]
+		before := *i
+		change(i)
+		i.changed = s.tick()
+		if i.Body != before.Body {
+			i.Edited = timeOf(i.changed)
+		}
+		for _, l := range i.Labels {
+			if l.at == 0 {
+				l.at = i.changed
+			}
+		}
+	})
 }
 
 // Comments returns copies of the comments on an issue.
@@ -60,8 +91,16 @@ func (s *Server) Comments(number int) (list []Comment) {
 	return list
 }
 
-// Permit gives an account the right to write.
+// Permit gives an account the right to write, and Revoke takes it away.
 func (s *Server) Permit(account string) { s.set(func() { s.writers = append(s.writers, account) }) }
+
+// Revoke takes the right to write away from an account.
+func (s *Server) Revoke(account string) {
+	s.set(func() { s.writers = slices.DeleteFunc(s.writers, func(w string) bool { return w == account }) })
+}
+
+// SetLog sets the log of failed checks with a name.
+func (s *Server) SetLog(check, text string) { s.set(func() { s.logs[check] = text }) }
 
 // Review adds a review of the present head of a pull request.
 func (s *Server) Review(number int, r Review) {
@@ -78,6 +117,7 @@ func (s *Server) Review(number int, r Review) {
 			c.Author = r.Author
 		}
 		p.Reviews = append(p.Reviews, &r)
+		p.changed = s.tick()
 	})
 }
 
@@ -105,6 +145,10 @@ func (s *Server) ofTicket(r *http.Request, words []string, query, body string) (
 			permission = "write"
 		}
 		return http.StatusOK, map[string]string{"permission": permission}
+	case at == "GET issues" && len(words) == 1:
+		return http.StatusOK, s.listIssues(r)
+	case words[0] == "actions" && r.Method == http.MethodGet:
+		return s.ofActions(r, words)
 	case words[0] == "issues" && len(words) > 1:
 		return s.ofIssue(r.Method, words, number, body)
 	case at == "GET pulls" && len(words) > 1:
@@ -114,6 +158,14 @@ func (s *Server) ofTicket(r *http.Request, words []string, query, body string) (
 		return s.ofPull(words, s.pulls[number-1])
 	case at == "GET commits" && len(words) == 3 && words[2] != "statuses":
 		return http.StatusOK, s.ofCommit(words[1], words[2])
+	case words[0] == "graphql" && strings.Contains(query, "lastEditedAt"):
+		edited := map[string]any{}
+		for _, i := range s.issues {
+			if strings.Contains(query, fmt.Sprintf("issue(number: %d)", i.Number)) && i.Edited != "" {
+				edited["lastEditedAt"] = i.Edited
+			}
+		}
+		return http.StatusOK, map[string]any{"data": map[string]any{"repository": map[string]any{"issue": edited}}}
 	case words[0] == "graphql" && strings.Contains(query, "reviewThreads"):
 		return http.StatusOK, map[string]any{"data": map[string]any{"repository": map[string]any{"pullRequest": map[string]any{"reviewThreads": map[string]any{"nodes": s.threads()}}}}}
 	}
@@ -126,6 +178,7 @@ func (s *Server) ofIssue(method string, words []string, number int, body string)
 			for _, c := range i.Comments {
 				if fmt.Sprint(c.ID) == words[2] && c.Author == Me {
 					c.Body = body
+					i.changed = s.tick()
 					return http.StatusOK, wireComment(c)
 				}
 			}
@@ -137,23 +190,14 @@ func (s *Server) ofIssue(method string, words []string, number int, body string)
 	case i == nil:
 		return http.StatusNotFound, message("Not Found")
 	case len(words) == 2:
-		out := map[string]any{"number": i.Number, "title": i.Title, "body": i.Body, "state": "open", "user": map[string]string{"login": i.Author}}
-		if i.Closed {
-			out["state"] = "closed"
-		}
-		word := "locked"
-		if s.Kind == forge.Gitea {
-			word = "is_locked"
-		}
-		out[word] = i.Locked
-		if i.IsPull {
-			out["pull_request"] = map[string]any{}
-		}
-		return http.StatusOK, out
+		return http.StatusOK, s.wireIssue(i)
+	case words[2] == "events" || words[2] == "timeline":
+		return http.StatusOK, s.eventsOf(i)
 	case method == http.MethodPost:
 		s.last++
 		c := &Comment{ID: s.last, Author: Me, Body: body}
 		i.Comments = append(i.Comments, c)
+		i.changed = s.tick()
 		return http.StatusCreated, wireComment(c)
 	}
 	list := []any{}
@@ -161,6 +205,134 @@ func (s *Server) ofIssue(method string, words []string, number int, body string)
 		list = append(list, wireComment(c))
 	}
 	return http.StatusOK, list
+}
+
+func (s *Server) wireIssue(i *Issue) map[string]any {
+	out := map[string]any{"number": i.Number, "title": i.Title, "body": i.Body, "state": "open", "user": map[string]string{"login": i.Author}, "updated_at": timeOf(i.changed)}
+	if i.Closed {
+		out["state"] = "closed"
+	}
+	word := "locked"
+	if s.Kind == forge.Gitea {
+		word = "is_locked"
+	}
+	out[word] = i.Locked
+	if i.IsPull {
+		out["pull_request"] = map[string]any{}
+	}
+	labels := []any{}
+	for _, name := range i.labels() {
+		labels = append(labels, map[string]string{"name": name})
+	}
+	out["labels"] = labels
+	return out
+}
+
+// labels returns the names of the labels that are set.
+func (i *Issue) labels() (names []string) {
+	for _, l := range i.Labels {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == l.Name })
+		if !l.Removed {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+// eventsOf returns who has set labels, in the form of the kind.
+func (s *Server) eventsOf(i *Issue) []any {
+	list := []any{}
+	for _, l := range i.Labels {
+		out := map[string]any{"created_at": timeOf(l.at), "label": map[string]string{"name": l.Name}}
+		if s.Kind == forge.GitHub {
+			out["event"], out["actor"] = "labeled", map[string]string{"login": l.By}
+			if l.Removed {
+				out["event"] = "unlabeled"
+			}
+		} else {
+			out["type"], out["user"], out["body"] = "label", map[string]string{"login": l.By}, "1"
+			if l.Removed {
+				out["body"] = ""
+			}
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// listIssues lists issues and pull requests, as both kinds do.
+func (s *Server) listIssues(r *http.Request) []any {
+	list := []any{}
+	q := r.URL.Query()
+	if page := q.Get("page"); page != "" && page != "1" {
+		return list
+	}
+	for _, i := range s.issues {
+		if timeOf(i.changed) < q.Get("since") || q.Get("state") == "open" && i.Closed || q.Get("labels") != "" && !slices.Contains(i.labels(), q.Get("labels")) {
+			continue
+		}
+		list = append(list, s.wireIssue(i))
+	}
+	if q.Get("labels") == "" {
+		for _, p := range s.pulls {
+			if timeOf(p.changed) >= q.Get("since") {
+				list = append(list, map[string]any{"number": p.Number, "state": p.State, "updated_at": timeOf(p.changed), "pull_request": map[string]any{}})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b any) int {
+		x, y := a.(map[string]any), b.(map[string]any)
+		return cmp.Or(strings.Compare(y["updated_at"].(string), x["updated_at"].(string)), cmp.Compare(x["number"].(int), y["number"].(int)))
+	})
+	return list
+}
+
+// ofActions answers questions about the jobs of the server's own continuous integration.
+func (s *Server) ofActions(r *http.Request, words []string) (int, any) {
+	at := strings.Join(words[1:], "/")
+	switch {
+	case at == "runs":
+		return http.StatusOK, map[string]any{"workflow_runs": []any{map[string]any{"id": 1, "head_sha": r.URL.Query().Get("head_sha")}}}
+	case at == "runs/1/jobs":
+		jobs := []any{}
+		for name := range s.logs {
+			jobs = append(jobs, map[string]any{"id": jobNumber(name), "name": name, "conclusion": "failure"})
+		}
+		return http.StatusOK, map[string]any{"jobs": jobs}
+	case len(words) == 4 && words[1] == "jobs" && words[3] == "logs":
+		for name, text := range s.logs {
+			switch {
+			case fmt.Sprint(jobNumber(name)) != words[2]:
+			case s.Kind == forge.GitHub:
+				return http.StatusFound, fmt.Sprintf("%s/api/v3/repos/%s/%s/storage/%s", s.URL, Owner, Name, words[2])
+			default:
+				return http.StatusOK, rawText(text)
+			}
+		}
+	}
+	return http.StatusNotFound, message("Not Found")
+}
+
+// rawText is an answer that is no JSON.
+type rawText string
+
+// jobNumber makes a number of a check's name.
+func jobNumber(name string) int {
+	sum := sha256.Sum256([]byte(name))
+	return int(sum[0])<<16 + int(sum[1])<<8 + int(sum[2])
+}
+
+// serveLog serves the log of a job, at an address that is not the API's.
+func (s *Server) serveLog(w http.ResponseWriter, r *http.Request, words []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, text := range s.logs {
+		if len(words) == 1 && fmt.Sprint(jobNumber(name)) == words[0] && r.Header.Get("Authorization") == "" {
+			_, _ = io.WriteString(w, text)
+			return
+		}
+	}
+	w.WriteHeader(http.StatusForbidden)
 }
 
 func wireComment(c *Comment) map[string]any {
@@ -239,7 +411,7 @@ func (s *Server) ofCommit(commit, part string) any {
 		case c.Conclusion == "action_required": // such a workflow has no run yet
 			suites = append(suites, map[string]any{"conclusion": c.Conclusion, "app": map[string]string{"name": c.Name}})
 		default:
-			runs = append(runs, map[string]any{"name": c.Name, "status": status, "conclusion": c.Conclusion, "output": map[string]string{"title": c.Text}})
+			runs = append(runs, map[string]any{"id": jobNumber(c.Name), "app": map[string]string{"slug": "github-actions"}, "name": c.Name, "status": status, "conclusion": c.Conclusion, "output": map[string]string{"title": c.Text}})
 		}
 	}
 	switch part {
