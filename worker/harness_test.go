@@ -63,6 +63,8 @@ func TestMain(m *testing.M) {
 		serveDispatch(withFloor)
 	case naive:
 		serveWith(addNaiveApply)
+	case openingAnyway:
+		serveOpening()
 	case floored:
 		serveWith(addFloor)
 	case hasty:

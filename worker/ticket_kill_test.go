@@ -1,7 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +16,9 @@ import (
 	"go.temporal.io/sdk/client"
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
@@ -33,10 +40,14 @@ type team struct {
 	heads  map[int][]string
 }
 
-func (p *team) play() {
+// play does what there is to do. As long as it holds back, it does nothing about a second commit.
+func (p *team) play(hold bool) {
 	for _, pull := range p.server.Pulls() {
 		head := p.server.Branch(pull.Head)
 		if slices.Contains(p.heads[pull.Number], head) || pull.Merged || len(p.server.Statuses(head)) == 0 {
+			continue
+		}
+		if hold && len(p.heads[pull.Number]) == 1 {
 			continue
 		}
 		p.heads[pull.Number] = append(p.heads[pull.Number], head)
@@ -58,9 +69,10 @@ type tickets struct {
 	spec  string // of the provider
 }
 
-func newTickets(t *testing.T) *tickets {
-	s := newFixture(t)
+func newTickets(s *fixture) *tickets {
+	t := s.t.(*testing.T)
 	server := forgetest.New(t, forge.GitHub)
+	server.AllowTwins() // it is the worker that looks first
 	s.git("-C", s.repo, "remote", "add", "origin", server.Remote())
 	s.git("-C", s.repo, "push", "-q", server.Dir, "main")
 	s.flags = []string{"-forge", "github:" + server.URL + "=FORGE_TOKEN", "-forge-pace", "50ms"}
@@ -77,27 +89,41 @@ func newTickets(t *testing.T) *tickets {
 // startTicket starts the ticket of a new issue on a task queue.
 func (s *tickets) startTicket(queue string, number int) client.WorkflowRun {
 	s.t.Helper()
-	s.server.AddIssue(forgetest.Issue{Number: number, Title: "Add a file", Body: "Please.", Author: "ann"})
-	in := forgeflow.TicketInput{
-		Ticket: forgeacts.Ticket{Repository: s.repo, Issue: number, Base: "main", Input: s.input(s.spec)},
-		Bounds: ticket.Bounds{Rounds: 3, Patience: time.Hour, Quiet: time.Millisecond},
-	}
-	in.Input.RunID, in.Input.Goal, in.Input.NoBaseline = "", "", true
-	wr, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{ID: forgeflow.TicketID(in.Ticket), TaskQueue: queue}, forgeflow.Ticket, in)
+	wr, err := s.tryTicket(queue, number)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return wr
 }
 
+func (s *tickets) tryTicket(queue string, number int) (client.WorkflowRun, error) {
+	s.server.AddIssue(forgetest.Issue{Number: number, Title: "Add a file", Body: "Please.", Author: "ann"})
+	in := forgeflow.TicketInput{
+		Ticket: forgeacts.Ticket{Repository: s.repo, Issue: number, Base: "main", Input: s.input(s.spec)},
+		Bounds: ticket.Bounds{Rounds: 3, Patience: time.Hour, Quiet: time.Millisecond},
+	}
+	in.Input.RunID, in.Input.Goal, in.Input.NoBaseline = "", "", true
+	return s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{ID: forgeflow.TicketID(in.Ticket), TaskQueue: queue}, forgeflow.Ticket, in)
+}
+
 // awaitMerge waits for the end of a ticket, which is a merge after two runs.
 func (s *tickets) awaitMerge(wr client.WorkflowRun) {
 	s.t.Helper()
 	eventually.Holds(s.t, wr.GetID()+" is over", func() bool {
-		s.play()
-		d, err := s.client.DescribeWorkflowExecution(s.t.Context(), wr.GetID(), "")
-		return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
+		s.play(false)
+		return s.isOver(wr.GetID())
 	})
+	s.verifyMerge(wr)
+}
+
+func (s *tickets) isOver(id string) bool {
+	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), id, "")
+	return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
+}
+
+// verifyMerge compares the end of a ticket, and looks for the token in its history.
+func (s *tickets) verifyMerge(wr client.WorkflowRun) {
+	s.t.Helper()
 	var state ticket.State
 	if err := s.client.GetWorkflow(s.t.Context(), wr.GetID(), "").Get(s.t.Context(), &state); err != nil || state.End != ticket.Merged || state.Runs != 2 {
 		s.t.Errorf("%s: got %+v, %v; want a merge after 2 runs", wr.GetID(), state, err)
@@ -119,6 +145,7 @@ func (s *tickets) awaitMerge(wr client.WorkflowRun) {
 // verify compares what the server holds: one pull request, one comment and two commits with one status for each issue.
 func (s *tickets) verify(issues int) {
 	s.t.Helper()
+	s.findToken()
 	if n := len(s.server.Pulls()); n != issues {
 		s.t.Errorf("got %d pull requests, want %d", n, issues)
 	}
@@ -140,12 +167,158 @@ func (s *tickets) verify(issues int) {
 	}
 }
 
+// findToken looks for the token, as it is and as git sends it, in all that the workers and the engine have written, and in what
+// the workers have said. Arguments of processes are looked at while there are some: see argvHasToken.
+func (s *tickets) findToken() {
+	s.t.Helper()
+	canaries := []string{forgetest.Token, base64.StdEncoding.EncodeToString([]byte("x-access-token:" + forgetest.Token))}
+	files := 0
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // a process has removed it
+		}
+		b, _ := os.ReadFile(path)
+		files++
+		for _, canary := range canaries {
+			if bytes.Contains(b, []byte(canary)) {
+				s.t.Errorf("the token is in %s", path)
+			}
+		}
+		return nil
+	})
+	if err != nil || files < 30 {
+		s.t.Errorf("looked for the token in %d files, %v; want those of all runs", files, err)
+	}
+	s.workers.mu.Lock()
+	defer s.workers.mu.Unlock()
+	for _, w := range s.workers.list {
+		for _, canary := range canaries {
+			if strings.Contains(w.out.String(), canary) {
+				s.t.Error("a worker has said the token")
+			}
+		}
+	}
+}
+
+// argvHasToken reports whether a process of this machine has the token in its arguments.
+func argvHasToken() bool {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	return slices.ContainsFunc(lines, func(name string) bool {
+		b, _ := os.ReadFile(name)
+		return bytes.Contains(b, []byte(forgetest.Token))
+	})
+}
+
+// TestTicketsOutliveWhatDies kills workers, the server and the engine while tickets are worked on. Half of the workers die by
+// themselves, after a random one of their effects, and the others once the server has had some calls of theirs: a kill follows
+// progress, never time. Each issue ends with one pull request, one comment, and one status for each commit.
+func TestTicketsOutliveWhatDies(t *testing.T) {
+	need.Suite(t, need.CI)
+	t.Parallel()
+	issues, atOnce, left := 2, 2, map[string]int{"worker": 6, "server": 2, "engine": 1}
+	if need.Has(need.Nightly) {
+		issues, atOnce, left = 20, 4, map[string]int{"worker": 60, "server": 10, "engine": 5}
+	}
+	s := newTickets(newOwnFixture(t))
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 32))
+	var worker *workerProcess
+	revive := func() {
+		points := ""
+		if left["worker"] > 0 && rng.IntN(2) == 0 {
+			points = "*=kill%0.05"
+		}
+		worker = s.spawn(s.token, "RATCHET_FAILPOINTS="+points)
+	}
+	revive()
+	kills := 0
+	count := func(what string) { left[what]--; kills++ }
+	tickets := map[int]client.WorkflowRun{}
+	over := map[int]bool{}
+	nextKill := 0 // at so many calls
+	eventually.Within(t, "all tickets are over", 2*time.Hour, func() bool {
+		s.play(left["worker"]+left["server"]+left["engine"] > 0 && len(over) == issues-1)
+		if argvHasToken() {
+			t.Error("the token is in the arguments of a process")
+		}
+		for n := 1; n <= issues && len(tickets)-len(over) < atOnce; n++ {
+			if tickets[n] == nil {
+				if wr, err := s.tryTicket(s.queue, n); err == nil {
+					tickets[n] = wr
+				}
+			}
+		}
+		for n, wr := range tickets {
+			if !over[n] && s.isOver(wr.GetID()) {
+				over[n] = true
+			}
+		}
+		s.answerRuns()
+		if worker.dead() {
+			count("worker")
+			revive()
+		}
+		if calls := len(s.server.Calls()); calls >= nextKill {
+			switch kind := pick(rng, left); kind {
+			case "worker":
+				worker.kill()
+				count(kind)
+				revive()
+			case "server":
+				s.server.Kill()
+				defer s.server.Restart()
+				count(kind)
+			case "engine":
+				s.killEngine()
+				count(kind)
+			}
+			nextKill = calls + 1 + rng.IntN(40)
+		}
+		return len(over) == issues
+	})
+	for _, wr := range tickets {
+		s.verifyMerge(wr)
+	}
+	s.verify(issues)
+	s.verifyDatabase(t)
+	t.Logf("%d kills, %d calls of the server", kills, len(s.server.Calls()))
+	for what, n := range left {
+		if n > 0 {
+			t.Errorf("%d kills of the %s are left, want none", n, what)
+		}
+	}
+}
+
+// pick returns one of what is left to kill, each kill with the same chance; empty: nothing is left.
+func pick(rng *rand.Rand, left map[string]int) string {
+	var all []string
+	for _, what := range []string{"worker", "server", "engine"} {
+		all = append(all, slices.Repeat([]string{what}, max(left[what], 0))...)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return all[rng.IntN(len(all))]
+}
+
+// answerRuns has a person try the steps of runs again that were cut off too often.
+func (s *tickets) answerRuns() {
+	c := runs.New(s.client, s.queue)
+	waiting, _ := c.Waiting(s.t.Context(), run.AwaitingInput)
+	for _, l := range waiting {
+		if p, err := c.Pending(s.t.Context(), l.ID); err == nil && p.Question != nil {
+			_ = c.Reply(s.t.Context(), l.ID, run.Reply{QuestionID: p.Question.QuestionID, Text: "retry", By: "kim"})
+		}
+	}
+}
+
 // TestKilledAtEveryPointOfATicket kills the worker right after each effect of a ticket: the start of a run, the comment, the
 // push, the pull request and the status. The next worker does what is left, and nothing is there twice.
 func TestKilledAtEveryPointOfATicket(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()
-	s := newTickets(t)
+	s := newTickets(newFixture(t))
 	points := slices.DeleteFunc(failpoints(t), func(point string) bool {
 		return !strings.HasPrefix(point, "forge.") && !strings.HasPrefix(point, "ticket.")
 	})
