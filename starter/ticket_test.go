@@ -38,6 +38,10 @@ func testTicket(b bench, server *forgetest.Server) {
 		{"no branch release", 1, begin(issue(7), "--into", "release")},
 		{"want an hour or more", 2, begin(issue(7), "--patience", "1s")},
 		{"is negative", 2, begin(issue(7), "--rounds", "-1")},
+		{"is negative", 2, begin(issue(7), "--reviews", "-1")},
+		{"takes the place of a goal", 2, []string{"run", "a goal", "--issue", issue(7), "--repo", b.repo}},
+		{"invalid URL of an issue", 2, []string{"run", "--issue", "acme/shop#7", "--repo", b.repo}},
+		{"has no issue 9", 1, append([]string{"run", "--issue", issue(9)}, begin("")[2:]...)},
 		{"no ticket", 1, []string{"ticket", "show", "77"}},
 		{"no ticket", 1, []string{"ticket", "stop", "git.example/acme/other#7"}},
 	} {
@@ -58,8 +62,15 @@ func testTicket(b bench, server *forgetest.Server) {
 		return v
 	}
 	eventually.Holds(b.T, "the ticket waits with a pull request", func() bool { v := show(); return v.State.Step == ticket.Waiting && v.State.Pull == 1 })
+	eventually.Holds(b.T, "what is left of the server's limit is shown", func() bool {
+		return strings.Contains(b.expect(0, "ticket", "show", "7").out, "of 5000 left until")
+	})
 	server.ChangeIssue(7, func(i *forgetest.Issue) { i.Locked = true })
 	eventually.Holds(b.T, "the ticket asks", func() bool { return show().State.Question != nil })
+	eventually.Holds(b.T, "the list has the question", func() bool {
+		got := b.expect(0, "list").out
+		return strings.Contains(got, "Needs you") && strings.Contains(got, "acme/shop#7") && strings.Contains(got, "the issue is locked")
+	})
 	if got := b.expect(0, "ticket", "list").out; !strings.Contains(got, "the issue is locked") || !strings.Contains(got, "Make it good") {
 		b.Errorf("got %q, want the question", got)
 	}
@@ -88,4 +99,38 @@ func testTicket(b bench, server *forgetest.Server) {
 	if n, m := len(server.Pulls()), len(server.Comments(7)); n != 1 || m != 1 {
 		b.Errorf("got %d pull requests and %d comments, want 1 and 1", n, m)
 	}
+	testIssueAsGoal(b, server, append([]string{"run", "--detach", "--issue", issue(10)}, begin("")[2:]...))
+	testLabel(b, server, begin("")[2:])
+}
+
+// testIssueAsGoal starts a run on an issue, which is its goal.
+func testIssueAsGoal(b bench, server *forgetest.Server, args []string) {
+	server.AddIssue(forgetest.Issue{Number: 10, Title: "Make it better", Body: "It is good.", Author: "ann"})
+	id := strings.Fields(b.expect(0, args...).out)[0]
+	got := b.expect(0, "show", id).out
+	if !strings.Contains(got, "Resolve issue #10: Make it better") || !strings.Contains(got, "issues/10") {
+		b.Errorf("got %q, want the issue as the goal, and its address", got)
+	}
+}
+
+// testLabel starts a ticket by a label that somebody with write permission has set, and none by a stranger's.
+func testLabel(b bench, server *forgetest.Server, flags []string) {
+	server.Permit("kim")
+	for n, by := range map[int]string{11: "kim", 12: "mallory"} {
+		server.AddIssue(forgetest.Issue{Number: n, Title: "Labeled by " + by, Body: "Please.", Author: "ann"})
+		server.ChangeIssue(n, func(i *forgetest.Issue) { i.Labels = []*forgetest.Label{{Name: "ratchet", By: by}} })
+	}
+	if got := b.expect(0, append([]string{"ticket", "watch", "--label", "ratchet"}, flags...)...).out; !strings.Contains(got, "the label ratchet starts tickets") {
+		b.Errorf("got %q, want that it watches", got)
+	}
+	eventually.Holds(b.T, "the label counts", func() bool {
+		got := b.expect(0, "ticket", "watch", "--repo", b.repo).out
+		return strings.Contains(got, "mallory has set the label")
+	})
+	eventually.Holds(b.T, "the label has started a ticket", func() bool {
+		got := b.expect(0, "ticket", "list").out
+		return strings.Contains(got, "Labeled by kim") && !strings.Contains(got, "Labeled by mallory")
+	})
+	b.expect(0, "ticket", "watch", "--off", "--repo", b.repo)
+	b.expect(0, "ticket", "stop", "11")
 }

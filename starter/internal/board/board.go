@@ -27,6 +27,8 @@ type Row struct {
 	Used  run.Usage // zero: not known
 	Tool  bool      // a tool call waits, not a patch
 	Since time.Time // of the wait; zero: since the start
+	// Ticket is the name of the ticket that asks; empty: the row is a run.
+	Ticket string
 }
 
 // Group is the part of the board that a run belongs to.

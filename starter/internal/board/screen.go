@@ -138,6 +138,8 @@ func (b *Board) actionOf(k terminal.Key) Action {
 	switch {
 	case k.Name == terminal.Enter:
 		return Review
+	case r.Ticket != "" && (k.Char == 'm' || k.Char == 'o'):
+		b.hint = r.name() + " is a ticket, not a run: enter answers it"
 	case k.Char == 'y', k.Char == 'n', k.Char == 'a', k.Char == 'r' && group == Needs:
 		if group != Needs {
 			b.hint = r.name() + " needs nothing"

@@ -14,6 +14,7 @@ import (
 type Flags struct {
 	Repo, Base      string
 	Goal, goalFile  string
+	Issue           string // URL, in place of a goal
 	Provider        string
 	roles           run.Providers // named one by one, without developers
 	developers      []string
@@ -39,6 +40,7 @@ type Flags struct {
 	GoalGiven, file bool
 	saved           string   // name of a saved goal, whose text is not read yet
 	set             []string // of its parameters
+	several         bool     // an issue and a goal
 	Branch, message string   // templates
 	tell            string   // a standing session
 	// Origins says who chose what, by the names of the settings.

@@ -22,6 +22,11 @@ import (
 // TakeGoal notes where the goal is: in the argument, the flag or a file.
 func (f *Flags) TakeGoal(flags *pflag.FlagSet, args []string) {
 	f.GoalGiven, f.file = flags.Changed("goal"), flags.Changed("goal-file")
+	f.several = f.Issue != "" && (f.GoalGiven || f.file || len(args) == 1)
+	if f.Issue != "" {
+		f.Goal, f.GoalGiven = "Resolve "+f.Issue, true // until a worker has read it
+		return
+	}
 	if len(args) == 1 {
 		f.file = f.file || f.GoalGiven // two goals, which goalText refuses
 		f.Goal, f.GoalGiven = args[0], true
@@ -47,6 +52,8 @@ func ReadGoal(c *factory.Factory, f *Flags) error {
 // goalText returns the text of the goal: the argument, the flag or the file.
 func goalText(c *factory.Factory, f Flags) (string, error) {
 	switch {
+	case f.several:
+		return "", usage.Errorf("--issue takes the place of a goal: leave out the goal")
 	case f.GoalGiven && f.file:
 		return "", usage.Errorf("give one goal: as an argument, with --goal, or with --goal-file")
 	case f.file:

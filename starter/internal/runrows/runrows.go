@@ -31,6 +31,18 @@ func Of(found []runs.Listed) []board.Row {
 	return rows
 }
 
+// OfTickets returns rows for the tickets that ask.
+func OfTickets(asking []runs.TicketView) (rows []board.Row) {
+	for _, v := range asking {
+		_, short, _ := strings.Cut(v.Name, "/")
+		rows = append(rows, board.Row{
+			Listed: runs.Listed{ID: run.ID("ticket-" + v.Name), Name: run.Name(short), Status: run.AwaitingInput, Repository: v.Repository, Goal: v.State.Title, Started: v.Since},
+			Title:  v.State.Question.Text, Ticket: v.Name,
+		})
+	}
+	return rows
+}
+
 // Describe fills in what the waiting rows wait for, what the first working rows do, and what both have used.
 func Describe(ctx context.Context, client *runs.Client, rows []board.Row) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -39,6 +51,9 @@ func Describe(ctx context.Context, client *runs.Client, rows []board.Row) {
 	var asking sync.WaitGroup
 	working := 0
 	for i := range rows {
+		if rows[i].Ticket != "" { // which is known
+			continue
+		}
 		describe := DescribeWait
 		switch board.GroupOf(rows[i].Listed) {
 		case board.Done:
@@ -98,15 +113,16 @@ func Title(s terminal.Style, r board.Row) string {
 	return s.Accent("▸ ") + s.Bold(r.Name.Shown(r.ID)) + s.Dim("  "+story.OneLine(r.Goal, 120))
 }
 
-func Print(ctx context.Context, c *factory.Factory, client *runs.Client, found []runs.Listed) error {
+// Print prints the runs, and the tickets that ask. As JSON it prints the runs alone.
+func Print(ctx context.Context, c *factory.Factory, client *runs.Client, found []runs.Listed, asking ...runs.TicketView) error {
 	if c.JSON {
 		return c.PrintJSON(found)
 	}
-	if len(found) == 0 {
+	if len(found)+len(asking) == 0 {
 		c.Printf("No runs. `%s` starts one.\n", c.Hint("run --help"))
 		return nil
 	}
-	rows := Of(found)
+	rows := append(Of(found), OfTickets(asking)...)
 	Describe(ctx, client, rows)
 	board.Sort(rows)
 	c.Printf("%s\n", strings.Join(board.Lines(c.Style(), rows, c.Now(), c.Columns()), "\n"))

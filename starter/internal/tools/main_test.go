@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
@@ -102,6 +103,17 @@ func (e *engine) Reply(_ context.Context, name string, r run.Reply) (run.ID, err
 	defer e.mu.Unlock()
 	e.names, e.replied = append(e.names, name), append(e.replied, r)
 	return "r-1", e.err
+}
+
+func (e *engine) Tickets(context.Context) ([]runs.TicketView, error) {
+	return []runs.TicketView{{Name: "git.example/acme/shop#7", Open: true, State: ticket.State{Step: ticket.Waiting, Title: "Trim", Question: &ticket.Question{Key: "locked", Text: "the issue is locked"}}}}, e.err
+}
+
+func (e *engine) AnswerTicket(_ context.Context, name, text string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.names = append(e.names, name+": "+text)
+	return e.err
 }
 
 func (e *engine) Start(_ context.Context, s tools.Start) (runtools.Started, error) {

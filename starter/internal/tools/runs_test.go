@@ -111,6 +111,23 @@ func TestWaitingForARun(t *testing.T) {
 	}
 }
 
+func TestTickets(t *testing.T) {
+	w := newFixture(t)
+	w.AllowDecisions = true
+	c := w.connect(t)
+	var got struct {
+		Tickets []struct{ Name, Step, Question string }
+	}
+	structured(t, c.call("ratchet_tickets", `{}`), &got)
+	if len(got.Tickets) != 1 || got.Tickets[0].Question != "the issue is locked" || got.Tickets[0].Step != "waiting" {
+		t.Errorf("got %+v, want the ticket and its question", got)
+	}
+	c.call("ratchet_ticket_answer", `{"ticket":"git.example/acme/shop#7","text":"continue"}`)
+	if want := []string{"git.example/acme/shop#7: continue"}; !reflect.DeepEqual(w.engine.names, want) {
+		t.Errorf("got answers %v, want %v", w.engine.names, want)
+	}
+}
+
 func TestARunIsStarted(t *testing.T) {
 	w := newFixture(t)
 	const arguments = `{"goal":"g","repository":"/src/slug","provider":"claude","checks":["go test ./..."]}`

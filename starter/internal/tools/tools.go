@@ -51,6 +51,9 @@ type Engine interface {
 	runtools.Runs[runs.Listed, any]
 	Decide(ctx context.Context, name string, d run.Decision) (run.ID, error)
 	Reply(ctx context.Context, name string, r run.Reply) (run.ID, error)
+	// Tickets returns the last tickets, the open ones first.
+	Tickets(context.Context) ([]runs.TicketView, error)
+	AnswerTicket(ctx context.Context, name, text string) error
 	// Start starts a run. A person has to approve its patches and tools, and it runs in the sandbox, whatever settings
 	// there are.
 	Start(context.Context, Start) (runtools.Started, error)
@@ -95,6 +98,7 @@ func (s *server) offerTools(m *mcp.Server) {
 	s.offerDispatch(m)
 	s.offerPast(m)
 	runtools.Offer(m, s.Engine)
+	s.offerTickets(m)
 	if s.AllowStarts {
 		runtools.OfferStart(m, "Start a run of a coding agent on a git repository.", s.startRun)
 	}

@@ -46,7 +46,11 @@ func Rows(ctx context.Context, client *runs.Client) ([]board.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runrows.Of(slices.Concat(open, over)), nil
+	asking, err := client.AskingTickets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(runrows.Of(slices.Concat(open, over)), runrows.OfTickets(asking)...), nil
 }
 
 // openBoard shows the board until the person leaves it. What the person asks for runs as the command of
@@ -206,6 +210,8 @@ func actOnBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b 
 	screen := c.ScreenOn(c.Out)
 	args := []string{string(action), string(r.ID)}
 	switch {
+	case r.Ticket != "" && action != board.Start:
+		return answerTicket(ctx, c, screen, r)
 	case action == board.Start:
 		goal, err := askLine(ctx, c, screen, screen.Wait("What should the run do? ")+screen.Dim("[a line, e your editor, Enter back] "))
 		if goal == "" || err != nil {
@@ -220,12 +226,29 @@ func actOnBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b 
 	case board.GroupOf(r.Listed) == board.Done:
 		args[0] = "status"
 	}
+	runCommand(ctx, c, screen, args...)
+	_, _ = askLine(ctx, c, screen, screen.Dim("Enter: back to the board "))
+	return ctx.Err()
+}
+
+// answerTicket shows a ticket, and answers its question with a line.
+func answerTicket(ctx context.Context, c *factory.Factory, screen *terminal.Screen, r board.Row) error {
+	runCommand(ctx, c, screen, "ticket", "show", r.Ticket)
+	text, err := askLine(ctx, c, screen, screen.Wait("Your answer? ")+screen.Dim("[continue, retry, or a text for the next run; Enter back] "))
+	if text == "" || err != nil {
+		return ctx.Err()
+	}
+	runCommand(ctx, c, screen, "ticket", "answer", r.Ticket, text)
+	_, _ = askLine(ctx, c, screen, screen.Dim("Enter: back to the board "))
+	return ctx.Err()
+}
+
+// runCommand shows a command and runs it.
+func runCommand(ctx context.Context, c *factory.Factory, screen *terminal.Screen, args ...string) {
 	screen.Wrapped(screen.Dim("$ " + c.Hint("%s", story.OneLine(shellquote.Join(args...), 2000))))
 	sub := c.Fork(*c.Console)
 	sub.Args = slices.Concat(args, globalArgs(c))
 	sub.Run(ctx)
-	_, _ = askLine(ctx, c, screen, screen.Dim("Enter: back to the board "))
-	return ctx.Err()
 }
 
 // askLine asks for a line, between two screens of the board. It returns the errors of dialog.Lines.

@@ -27,7 +27,8 @@ func New(c *factory.Factory) *cobra.Command {
 		SuggestFor: []string{"ls", "ps", "runs"},
 		Short:      "List the runs: those that need you, those that work, those that are over",
 		Long: `Lists the runs by whose turn it is: those that wait for a person, the longest wait
-first, then those that work, then those that are over.`,
+first, then those that work, then those that are over. Tickets that ask are among them;
+` + "`starter ticket list`" + ` lists all tickets.`,
 		Example: "  starter list\n  starter list --repo . --mine\n  starter list --status awaiting_approval\n  starter list --json | jq -r '.[].runId'",
 		Args:    usage.Args(0, "no arguments"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
@@ -58,7 +59,14 @@ first, then those that work, then those that are over.`,
 				return err
 			}
 			review.NewDisk(c.RunsDir).MarkMerged(ctx, found)
-			return runrows.Print(ctx, c, client, found)
+			var asking []runs.TicketView
+			if f.Status == "" && !mine && !c.JSON {
+				if asking, err = client.AskingTickets(ctx); err != nil {
+					return err
+				}
+				asking = slices.DeleteFunc(asking, func(v runs.TicketView) bool { return f.Repository != "" && v.Repository != f.Repository })
+			}
+			return runrows.Print(ctx, c, client, found, asking...)
 		}),
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only runs of this `status`")

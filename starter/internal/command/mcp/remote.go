@@ -145,6 +145,17 @@ func (r *remote) Standing(ctx context.Context, name string) (any, error) {
 	return onNamed(ctx, r, name, func(f runref.Found) (any, error) { return standing.Of(ctx, r.cli, f) })
 }
 
+func (r *remote) Tickets(ctx context.Context) ([]runs.TicketView, error) {
+	return withEngine(ctx, r, func(t client.Client) ([]runs.TicketView, error) { return r.cli.ClientOf(t).Tickets(ctx) })
+}
+
+func (r *remote) AnswerTicket(ctx context.Context, name, text string) error {
+	_, err := withEngine(ctx, r, func(t client.Client) (struct{}, error) {
+		return struct{}{}, r.cli.ClientOf(t).AnswerTicket(ctx, name, text)
+	})
+	return err
+}
+
 func (r *remote) Decide(ctx context.Context, name string, d run.Decision) (run.ID, error) {
 	return onNamed(ctx, r, name, func(f runref.Found) (run.ID, error) { return f.ID, f.Decide(ctx, f.ID, d) })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
@@ -64,6 +65,7 @@ repository's last commit (` + "`starter init`" + ` writes one), then from the de
 	newrun.AddCompletion(c, cmd, &f)
 	cmd.ValidArgsFunction = newrun.CompleteGoal(c, &f)
 	cmd.Flags().BoolVar(&goals, "goals", false, "list the saved goals, and start nothing")
+	cmd.Flags().StringVar(&f.Issue, "issue", "", "`URL` of an issue, whose text is the goal as it is now: see docs/tickets.md")
 	follow.AddVerbose(cmd, &f.Verbose)
 	cmd.Flags().BoolVar(&f.ByAgent, newrun.ByAgentFlag, false, "an agent, not a person, starts the run")
 	_ = cmd.Flags().MarkHidden(newrun.ByAgentFlag)
@@ -74,7 +76,7 @@ repository's last commit (` + "`starter init`" + ` writes one), then from the de
 		f.TakeGoal(cmd.Flags(), args)
 		return startRun(ctx, c, cmd.Flags(), &f)
 	})
-	usage.FewFlags(cmd, "goal-file", "set", "goals", "provider", "check", "approve", "base", "branch", "attempts", "max-cost", "max-fix", "detach", "sandbox", "tools")
+	usage.FewFlags(cmd, "goal-file", "provider", "check", "approve", "base", "branch", "attempts", "max-cost", "max-fix", "detach", "sandbox", "tools")
 	return cmd
 }
 
@@ -85,6 +87,14 @@ func startRun(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *
 	if !drafts {
 		if err := newrun.ReadGoal(c, f); err != nil {
 			return err
+		}
+	}
+	if f.Issue != "" {
+		if err := c.MayDecide(); err != nil {
+			return err
+		}
+		if _, _, err := forge.ParseIssue(f.Issue); err != nil {
+			return &usage.Error{Err: err}
 		}
 	}
 	src, err := workspace.Inspect(ctx, f.Repo, f.Base)
@@ -178,6 +188,13 @@ func startFrom(ctx context.Context, c *factory.Factory, f newrun.Flags, src work
 	}
 	if err := newrun.Probe(ctx, c, client, &in); err != nil {
 		return err
+	}
+	if f.Issue != "" {
+		var issue run.Issue
+		if in.Goal, issue, err = client.ReadIssue(ctx, f.Issue); err != nil {
+			return fmt.Errorf("--issue: %w", err)
+		}
+		in.Issue = &issue
 	}
 	if err := newrun.Begin(ctx, c, client, &in, f.Branch); err != nil {
 		return err

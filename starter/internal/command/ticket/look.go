@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -186,6 +187,7 @@ func printTicket(c *factory.Factory, v runs.TicketView) error {
 	line("pull", s.URL)
 	line("checks", s.Checks)
 	line("approved", strings.Join(s.Approvers, ", "))
+	line("calls", rateWords(v.Rate))
 	line("end", s.Reason)
 	line("problem", v.Problem)
 	line("comment", s.Silent)
@@ -194,4 +196,12 @@ func printTicket(c *factory.Factory, v runs.TicketView) error {
 		c.Printf("  %s\n", style.Dim(fmt.Sprintf("`%s`, or `%s`", c.Hint("ticket retry %s", v.Name), c.Hint("ticket stop %s", v.Name))))
 	}
 	return nil
+}
+
+// rateWords says what is left of a server's limit of calls; empty: the server has not said.
+func rateWords(r forge.Rate) string {
+	if r.Limit == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d left until %s", r.Remaining, r.Limit, r.Reset.Local().Format(time.TimeOnly))
 }

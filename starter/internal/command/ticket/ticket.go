@@ -25,8 +25,33 @@ import (
 type ticketFlags struct {
 	run          newrun.Flags
 	remote, into string
+	label        string
 	rounds       int
+	reviews      int
 	patience     time.Duration
+}
+
+// registerFlags registers the flags of tickets.
+func (f *ticketFlags) registerFlags(flags *pflag.FlagSet) {
+	f.run.Register(flags)
+	flags.VisitAll(func(flag *pflag.Flag) { flag.Hidden = !slices.Contains(ticketRunFlags, flag.Name) })
+	flags.StringVar(&f.remote, "remote", "", "`name` of the git remote to push to; default: origin")
+	flags.StringVar(&f.into, "into", "", "`branch` of the server to merge into; default: the one that is checked out, if the server has it, or the server's default branch")
+	flags.IntVar(&f.rounds, "rounds", 3, "most runs after the first, for what checks and reviewers say")
+	flags.IntVar(&f.reviews, "reviews", 0, "approvals of the last commit on the server that its status waits for, by people with write permission")
+	flags.DurationVar(&f.patience, "patience", 14*24*time.Hour, "`duration` of a wait for checks and people, after which the ticket ends")
+}
+
+func (f *ticketFlags) check() error {
+	switch {
+	case f.rounds < 0:
+		return usage.Errorf("--rounds is negative")
+	case f.reviews < 0:
+		return usage.Errorf("--reviews is negative")
+	case f.patience < time.Hour:
+		return usage.Errorf("--patience %s: want an hour or more", f.patience)
+	}
+	return nil
 }
 
 // ticketRunFlags are the flags of run that `ticket --help` shows. It takes the others, too.
@@ -49,14 +74,9 @@ runs together.`,
 		Args:    usage.Args(1, "the URL of an issue, as https://HOST/OWNER/NAME/issues/NUMBER"),
 	}
 	flags := cmd.Flags()
-	f.run.Register(flags)
-	flags.VisitAll(func(flag *pflag.Flag) { flag.Hidden = !slices.Contains(ticketRunFlags, flag.Name) })
-	flags.StringVar(&f.remote, "remote", "", "`name` of the git remote to push to; default: origin")
-	flags.StringVar(&f.into, "into", "", "`branch` of the server to merge into; default: the one that is checked out, if the server has it, or the server's default branch")
-	flags.IntVar(&f.rounds, "rounds", 3, "most runs after the first, for what checks and reviewers say")
-	flags.DurationVar(&f.patience, "patience", 14*24*time.Hour, "`duration` of a wait for checks and people, after which the ticket ends")
+	f.registerFlags(flags)
 	cmd.RunE = c.Handle(func(ctx context.Context, args []string) error { return startTicket(ctx, c, flags, args[0], &f) })
-	cmd.AddCommand(ticketList(c), ticketShow(c), ticketAnswer(c), ticketRetry(c), ticketStop(c))
+	cmd.AddCommand(ticketList(c), ticketShow(c), ticketAnswer(c), ticketRetry(c), ticketStop(c), ticketWatch(c))
 	return cmd
 }
 
@@ -65,20 +85,18 @@ func startTicket(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, 
 		return err
 	}
 	repo, number, err := forge.ParseIssue(url)
-	switch {
-	case err != nil:
+	if err != nil {
 		return &usage.Error{Err: err}
-	case f.rounds < 0:
-		return usage.Errorf("--rounds is negative")
-	case f.patience < time.Hour:
-		return usage.Errorf("--patience %s: want an hour or more", f.patience)
+	}
+	if err := f.check(); err != nil {
+		return err
 	}
 	f.run.Goal, f.run.GoalGiven = "Resolve "+url, true
 	in, err := ticketInput(ctx, c, flags, f)
 	if err != nil {
 		return err
 	}
-	in.Repository, in.Issue = repo, number
+	in.Repository, in.Issue, in.Page = repo, number, url
 	client, closeClient, err := c.Dial(ctx)
 	if err != nil {
 		return err
@@ -116,6 +134,6 @@ func ticketInput(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, 
 	}
 	input.RunID, input.Repository.Base, input.Goal = "", "", ""
 	in.Ticket = forgeacts.Ticket{Input: input, Base: base, Template: f.run.Branch, Remote: f.remote, Into: f.into}
-	in.Bounds = ticket.Bounds{Rounds: f.rounds, Cost: input.MaxCost, Patience: f.patience}
+	in.Bounds = ticket.Bounds{Rounds: f.rounds, Cost: input.MaxCost, Patience: f.patience, Reviews: f.reviews}
 	return in, nil
 }
