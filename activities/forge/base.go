@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -53,7 +54,7 @@ func (a *Activities) MergeBase(ctx context.Context, in Basis) (out Joined, err e
 		return out, a.told(err)
 	}
 	defer at.close()
-	there, err := at.shadow.RemoteBranches(ctx, at.remote, in.Branch, p.Base)
+	there, err := at.remote.Branches(ctx, at.shadow, in.Branch, p.Base)
 	switch stands := there[in.Branch]; {
 	case err != nil:
 		return out, a.told(err)
@@ -66,9 +67,9 @@ func (a *Activities) MergeBase(ctx context.Context, in Basis) (out Joined, err e
 	if err := at.join(ctx, in, there[p.Base], &out); err != nil || out.Commit == "" || len(out.Conflicts) > 0 || !in.Push {
 		return out, a.told(err)
 	}
-	err = at.shadow.Push(ctx, at.remote, in.Branch, string(out.Commit), string(in.Head))
+	err = at.remote.Push(ctx, at.shadow, in.Branch, string(out.Commit), string(in.Head))
 	failpoint.Hit("ticket.merged")
-	if errors.Is(err, git.ErrMoved) { // the ticket asks
+	if errors.Is(err, remote.ErrMoved) { // the ticket asks
 		return Joined{Base: p.Base}, nil
 	}
 	if err != nil {
@@ -106,7 +107,7 @@ func (p place) bring(ctx context.Context, branch, commit string, have run.Commit
 	if _, err := p.shadow.Run(ctx, "cat-file", "-e", commit+"^{commit}"); err == nil {
 		return nil
 	}
-	return p.shadow.Fetch(ctx, p.remote, branch, string(have))
+	return p.remote.Bring(ctx, p.shadow, branch, string(have))
 }
 
 // readMerge reads what git merge-tree -z --name-only says: the tree, the files with conflicts, and, after an empty name,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -21,7 +22,7 @@ type place struct {
 	repo   forge.Repo
 	client *forge.Client
 	shadow git.Repo
-	remote git.Remote
+	remote remote.Remote
 	branch string // that the user's repository has checked out; empty: none
 	close  func()
 }
@@ -64,7 +65,7 @@ func (a *Activities) locateAt(ctx context.Context, dir, name string, head run.Co
 		return p, err
 	}
 	user, password := p.client.Credentials()
-	p.remote = git.Remote{URL: p.client.PushURL(), User: user, Password: password, CA: p.client.CA()}
+	p.remote = remote.Remote{URL: p.client.PushURL(), User: user, Password: password, CA: p.client.CA()}
 	return p, nil
 }
 
@@ -89,7 +90,7 @@ func (p place) push(ctx context.Context, r recorded, in Target) (Pushed, error) 
 	case stands != "" && !p.isAncestor(ctx, stands, string(head)):
 		return out, movedError(p.repo, out.Branch, stands)
 	}
-	if err := p.shadow.Push(ctx, p.remote, out.Branch, string(head), stands); errors.Is(err, git.ErrMoved) {
+	if err := p.remote.Push(ctx, p.shadow, out.Branch, string(head), stands); errors.Is(err, remote.ErrMoved) {
 		return out, movedError(p.repo, out.Branch, "")
 	} else if err != nil {
 		return out, pushError(p.repo, err)
@@ -109,7 +110,7 @@ func (p place) branches(ctx context.Context, branch, base string) (there map[str
 	case !info.MayPush:
 		return nil, "", refusedf("the worker's token may not push to %s: give it write permission for contents and pull requests", p.repo)
 	}
-	there, err = p.shadow.RemoteBranches(ctx, p.remote, slices.Compact([]string{branch, info.DefaultBranch, base, p.branch})...)
+	there, err = p.remote.Branches(ctx, p.shadow, slices.Compact([]string{branch, info.DefaultBranch, base, p.branch})...)
 	switch {
 	case err != nil:
 		return nil, "", err

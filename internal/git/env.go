@@ -53,31 +53,41 @@ var noUserConfig = []string{
 // environ returns the whole environment of a git. From the worker it takes only the variables that
 // locate programs and temporary files.
 func (r Repo) environ() []string {
-	env := []string{
+	var env []string
+	protocol, operator := "", r.network != nil && r.network.Operator // none: a missing object is not fetched
+	if r.network != nil {
+		protocol = r.network.Protocol
+	}
+	if operator {
+		env = operatorEnviron()
+	}
+	env = append(env,
 		"LC_ALL=C",
 		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0",
-		"GIT_ALLOW_PROTOCOL=" + r.protocol, // mostly none: a missing object is not fetched
+		"GIT_ALLOW_PROTOCOL="+protocol,
 		"GIT_NO_LAZY_FETCH=1",
 		"GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_GRAFT_FILE=" + os.DevNull,
+		"GIT_GRAFT_FILE="+os.DevNull,
 		"GIT_LITERAL_PATHSPECS=1",
 		"GIT_OPTIONAL_LOCKS=0",
 		"GIT_PAGER=cat",
 		"GIT_EDITOR=false",
-		"GIT_AUTHOR_NAME=" + Name,
-		"GIT_AUTHOR_EMAIL=" + Email,
-		"GIT_COMMITTER_NAME=" + Name,
-		"GIT_COMMITTER_EMAIL=" + Email,
-	}
+		"GIT_AUTHOR_NAME="+Name,
+		"GIT_AUTHOR_EMAIL="+Email,
+		"GIT_COMMITTER_NAME="+Name,
+		"GIT_COMMITTER_EMAIL="+Email,
+	)
 	names := []string{"PATH", "TMPDIR", "DEVELOPER_DIR"} // the last: where macOS keeps its git
-	if r.protocol != "" {
-		names = append(names, proxies...)
-	}
-	if r.userConfig {
+	switch {
+	case operator: // has them all
+	case r.userConfig:
 		names = append(names, userConfig...)
-	} else {
+	default:
 		env = append(env, noUserConfig...)
+	}
+	if protocol != "" && !operator {
+		names = append(names, proxies...)
 	}
 	for _, name := range names {
 		if v, ok := os.LookupEnv(name); ok {
@@ -95,6 +105,9 @@ func (r Repo) environ() []string {
 		}
 	}
 	all := slices.Concat(settings, r.overrides)
+	if operator {
+		all = slices.DeleteFunc(all, func(s [2]string) bool { return slices.Contains(operatorOwn, s[0]) })
+	}
 	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(all)))
 	for i, s := range all {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))

@@ -1,8 +1,8 @@
 // Package git is the only package that starts git. Every call of a [Repo] is hardened. A repository's
 // configuration, hooks and attributes start no program. Git sees nothing of the worker's
 // environment or of the user's own configuration, except the settings for the form of files that
-// [Repo.FileRules] reads. Nothing reaches the network but [Repo.Push], [Repo.Fetch] and [Repo.RemoteBranches]. Every call
-// has a deadline and bounded output.
+// [Repo.FileRules] reads. Nothing reaches the network but what package remote does by [Repo.On]. Every call has a deadline
+// and bounded output.
 //
 // A [User] runs git as the user does, for what a person has asked for.
 //
@@ -41,7 +41,7 @@ type Repo struct {
 
 	userConfig bool        // git reads the configuration of the user and of the system, too; only to print settings
 	overrides  [][2]string // names and values that join settings
-	protocol   string      // by which git may reach a server; empty: by none
+	network    *Network    // that git may reach; nil: none
 }
 
 // Command is the input and output of one run of git.
@@ -94,11 +94,12 @@ func (s *sink) Write(p []byte) (int, error) {
 }
 
 // newCommand returns a git in a process group of its own: an interrupt typed at the terminal does not
-// end it half-way, and its deadline ends its children too.
+// end it half-way, and its deadline ends its children too. One that reaches a server has a session of its own: ssh and
+// credential helpers find no terminal to ask at, and fail.
 func (r Repo) newCommand(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = r.Dir, r.environ()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: r.network == nil, Setsid: r.network != nil}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = drain
 	if r.Keep != nil {

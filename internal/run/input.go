@@ -129,9 +129,11 @@ type Size struct {
 
 // Repository is the starting point of a run.
 type Repository struct {
-	Path   string `json:"path"`             // top level of the work tree, absolute
+	Path   string `json:"path"`             // top level of the work tree, absolute; of a URL the mirror on the worker's host
 	Prefix string `json:"prefix,omitempty"` // the sub-directory that patches are relative to
 	Base   Commit `json:"base"`
+	// URL is where Path is the mirror of, and where the branch of the run is pushed to; empty: Path is the user's own.
+	URL string `json:"url,omitempty"`
 }
 
 // NoPlanner, in the place of a planner, leaves the plan out: the developer gets the goal alone.
@@ -211,6 +213,11 @@ func (in Input) Validate() error {
 	refuse(in.Issue != nil && !issueForm.MatchString(in.Issue.URL), "invalid URL of an issue")
 	refuse(in.Repository.Path == "", "no repository given")
 	refuse(in.Repository.Base == "", "no base commit given")
+	if in.Repository.URL != "" {
+		text, err := ParseURL(in.Repository.URL)
+		refuse(err != nil, "the repository: %w", err)
+		refuse(err == nil && text != in.Repository.URL, "the URL of the repository is not in the form %s", text)
+	}
 	for _, r := range []Role{Planner, Developer, Fixer} {
 		refuse(in.Providers.For(r) == "", "no provider for the %s: name one for all roles or for this role", r)
 	}

@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"provider"},
 	{"intake", "merge", "scratch", "workspace"},
 	{"agent", "citizen", "patch", "pullrequest", "session", "temporalclient", "ticket"},
-	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "toolchain"},
+	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "remote", "review", "rundir", "toolchain"},
 	{"egress", "engine"},
 	{"box", "hunks", "notify", "toolserver"},
 	{"dispatch", "failure", "file", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
