@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/setup"
@@ -34,6 +35,7 @@ type Activities struct {
 	tools   *toolchain.Finder
 
 	workspaces *workspaces
+	mirrors    remote.Mirrors
 }
 
 // OpenProvider makes a provider. The error is a *NotBoxed if the provider would start programs that
@@ -91,6 +93,7 @@ func New(c Config) (*Activities, error) {
 	return &Activities{
 		notify: c.Notify, runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, probe: c.Probe, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv, c.Toolchains...),
 		workspaces: &workspaces{dir: c.Runs.Workspace, openAt: workspace.Open, open: map[run.ID]*held{}},
+		mirrors:    remote.Mirrors{Dir: rundir.Mirrors(c.Runs.Dir())},
 	}, nil
 }
 

@@ -75,10 +75,10 @@ func (a *Activities) removeWorktree(ctx context.Context, p Header) error {
 // patch's artifact is gone or was altered, Apply plans the patch again from its raw answer. A
 // second call finds the commit of the first and returns it. A patch that cannot be applied, or
 // whose bytes cannot be restored, is a result, not an error. If something else has moved the
-// branch, Apply first puts it back.
+// branch, Apply first puts it back. The commit of a run on a URL is on the server, too, before Apply returns.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, err error) {
 	defer makePermanent(&err)
-	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "applies the patch"})
+	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "applies the patch"})
 	defer stop()
 	onDisk, err := a.beginEntry(ctx, in.Header)
 	if err != nil {
@@ -113,6 +113,12 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 		return ApplyResult{}, err
 	}
 	failpoint.Hit("apply.committed")
+	if in.Repository.URL != "" {
+		show(report.Progress{Doing: "pushes the branch to " + display.Line(in.Repository.URL)})
+	}
+	if err := a.publish(ctx, in.Repository, w.Branch(), commit); err != nil {
+		return ApplyResult{}, err
+	}
 	out := ApplyResult{Commit: commit, Stat: run.Stat(change.Stat())}
 	if in.Base == in.Repository.Base {
 		return out, nil

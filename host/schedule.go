@@ -5,7 +5,10 @@ import (
 	"errors"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
 // scheduled starts the runs of schedules by the client of runs, as `starter run` does.
@@ -24,6 +27,11 @@ func (s scheduled) Begin(ctx context.Context, in *run.Input, template string) er
 		return err
 	}
 	return s.client.Begin(ctx, in, s.runsDir, template)
+}
+
+// Inspect implements activities/schedule.Host.
+func (s scheduled) Inspect(ctx context.Context, r run.Repository, base string) (workspace.Source, error) {
+	return workspace.InspectLatest(ctx, remote.Mirrors{Dir: rundir.Mirrors(s.runsDir)}, r, base)
 }
 
 // Known returns the name of a run, and whether the engine has it.

@@ -3,6 +3,7 @@ package workflows
 import (
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
@@ -19,6 +20,21 @@ func Probe(ctx workflow.Context, in activities.ProbeInput) (activities.ProbeResu
 	err := workflow.ExecuteActivity(ctx, acts.Probe, in).Get(ctx, &out)
 	return out, err
 }
+
+// Mirror has a worker fetch the commit that a run will begin at.
+func Mirror(ctx workflow.Context, in activities.MirrorInput) (activities.MirrorResult, error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 3 * time.Hour, HeartbeatTimeout: longHeartbeat, WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 10 * time.Second, MaximumAttempts: mirrorAttempts},
+		Summary:     "Fetch " + in.URL,
+	})
+	var out activities.MirrorResult
+	err := workflow.ExecuteActivity(ctx, acts.Mirror, in).Get(ctx, &out)
+	return out, err
+}
+
+// mirrorAttempts bounds the attempts at a fetch that somebody waits for.
+const mirrorAttempts = 4
 
 // agentsLimit bounds the question of Agents with all its attempts: a survey starts programs that may hang.
 const agentsLimit = 3 * time.Minute

@@ -227,7 +227,7 @@ func (r *runner) updateUI(ctx workflow.Context) {
 		updates[2] = attribute.Phase().ValueUnset()
 	}
 	if r.shown == (attributes{}) {
-		updates = append(updates, attribute.Repository().ValueSet(r.s.Input.Repository.Path))
+		updates = append(updates, attribute.Repository().ValueSet(r.s.Input.Repository.Shown()))
 	}
 	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
 		r.log.Warn("search attributes not sent", "error", err)

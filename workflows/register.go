@@ -11,5 +11,6 @@ func Register(w worker.Registry, a *activities.Activities) {
 	w.RegisterWorkflow(Run)
 	w.RegisterWorkflow(Agents)
 	w.RegisterWorkflow(Probe)
+	w.RegisterWorkflow(Mirror)
 	w.RegisterActivity(a)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -52,6 +53,8 @@ type Engine interface {
 	Begin(ctx context.Context, in *run.Input, template string) error
 	// Known returns the name of a run, and whether the engine has it.
 	Known(ctx context.Context, id run.ID) (run.Name, bool, error)
+	// Inspect resolves the base in the repository of a run, as it is now: that of a URL on the server.
+	Inspect(ctx context.Context, r run.Repository, base string) (workspace.Source, error)
 	// Status returns the status of a run, and whether it is over.
 	Status(ctx context.Context, id run.ID) (run.Status, bool, error)
 	// Watch has the watch of a repository signal a ticket when what it waits for may have changed.
@@ -77,9 +80,9 @@ func digestOf(i forge.Issue) run.Digest { return run.DigestOf([]byte(i.Title + "
 // FreezeIssue reads the issue, and refuses a ticket that could not end in a pull request. It changes nothing.
 func (a *Activities) FreezeIssue(ctx context.Context, in Ticket) (out Frozen, err error) {
 	defer beat(ctx)()
-	src, err := workspace.Inspect(ctx, in.Input.Repository.Path, in.Base)
+	src, err := a.config.Engine.Inspect(ctx, in.Input.Repository, in.Base)
 	if err != nil {
-		return out, a.told(refusedf("%v", err))
+		return out, a.told(baseError(err))
 	}
 	client, err := a.clientOf(in.Repository)
 	if err != nil {
@@ -102,7 +105,7 @@ func (a *Activities) FreezeIssue(ctx context.Context, in Ticket) (out Frozen, er
 	}
 	defer at.close()
 	if !strings.EqualFold(at.client.PushURL(), client.PushURL()) {
-		return out, a.told(refusedf("the issue is one of %s, and the repository %s is pushed to %s: name the right one with --repo or --remote", in.Repository, in.Input.Repository.Path, at.repo))
+		return out, a.told(refusedf("the issue is one of %s, and the repository %s is pushed to %s: name the right one with --repo or --remote", in.Repository, in.Input.Repository.Shown(), at.repo))
 	}
 	if _, _, err := at.branches(ctx, "", in.Into); err != nil {
 		return out, a.told(err)
@@ -209,14 +212,22 @@ func (a *Activities) firstInput(ctx context.Context, in Round, issue forge.Issue
 	if digestOf(issue) != in.State.Digest {
 		return next, refusedf("the issue was edited while the ticket began: stop and retry to read the new text")
 	}
-	src, err := workspace.Inspect(ctx, in.Ticket.Input.Repository.Path, in.Ticket.Base)
+	src, err := a.config.Engine.Inspect(ctx, in.Ticket.Input.Repository, in.Ticket.Base)
 	if err != nil {
-		return next, refusedf("%v", err)
+		return next, baseError(err)
 	}
 	next = in.Ticket.Input
 	next.Repository.Base, next.Goal = src.Base, a.goal(issue)
 	next.Issue = &run.Issue{URL: in.Ticket.URL(), Digest: in.State.Digest}
 	return next, nil
+}
+
+// baseError returns an error about the base of a ticket, which a retry mends only where a server was away.
+func baseError(err error) error {
+	if failed, ok := errors.AsType[*remote.Error](err); ok && !failed.Final {
+		return err
+	}
+	return refusedf("%v", err)
 }
 
 func (a *Activities) goal(i forge.Issue) string {

@@ -23,6 +23,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
 	flow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
@@ -55,6 +56,10 @@ func (d *desk) Begin(_ context.Context, in *run.Input, _ string) error {
 	d.recordRun(*in, commit)
 	d.begun = append(d.begun, *in)
 	return nil
+}
+
+func (d *desk) Inspect(ctx context.Context, r run.Repository, base string) (workspace.Source, error) {
+	return workspace.Inspect(ctx, r.Path, base)
 }
 
 func (d *desk) Known(_ context.Context, id run.ID) (run.Name, bool, error) {

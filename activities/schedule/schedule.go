@@ -4,6 +4,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
@@ -37,6 +39,8 @@ type Started struct {
 type Host interface {
 	// Begin names the run, makes its branch and starts it. It does nothing if the engine has a run of this id.
 	Begin(ctx context.Context, in *run.Input, template string) error
+	// Inspect resolves the base in the repository of a run, as it is now: that of a URL on the server.
+	Inspect(ctx context.Context, r run.Repository, base string) (workspace.Source, error)
 	// Status returns the status of a run, and whether it is over.
 	Status(ctx context.Context, id run.ID) (run.Status, bool, error)
 }
@@ -63,7 +67,10 @@ func IDOf(fire string) run.ID {
 func (a *Activities) StartScheduled(ctx context.Context, p Plan, fire string) (Started, error) {
 	in := p.Input
 	in.RunID = IDOf(fire)
-	src, err := workspace.Inspect(ctx, in.Repository.Path, p.Base)
+	src, err := a.host.Inspect(ctx, in.Repository, p.Base)
+	if failed, ok := errors.AsType[*remote.Error](err); ok && !failed.Final {
+		return Started{}, err
+	}
 	if err != nil {
 		return Started{}, report.Permanent(CannotStartError, err)
 	}

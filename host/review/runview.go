@@ -135,7 +135,7 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 		listed.Phase = *s.State.CurrentPhase
 	}
 	v := runView{
-		ID: f.RunID, Name: nameOf(listed), Path: RunPath(f.RunID), Repository: display.Line(filepath.Base(f.Repository.Path)),
+		ID: f.RunID, Name: nameOf(listed), Path: RunPath(f.RunID), Repository: display.Line(filepath.Base(f.Repository.Shown())),
 		Goal: safeText(f.Goal), Status: statusWords(listed), Waiting: s.State.Status.Waiting(), Over: s.State.Status.Terminal(),
 		Since: age(p.now().Sub(s.State.UpdatedAt)), Once: newOnce(), Mark: markOf(listed), Cost: costWords(f.Usage),
 	}
@@ -190,7 +190,7 @@ func (v *runView) addFacts(f rundir.Facts, st run.State) {
 		}
 	}
 	add("Run", string(f.RunID))
-	add("Repository", f.Repository.Path)
+	add("Repository", f.Repository.Shown())
 	add("Branch", fmt.Sprintf("%s, %s, %s", f.Branch, display.Count(f.Commits, "commit", "commits"), statWords(f.Stat)))
 	if p := f.Providers; p.Planner == p.Developer && p.Fixer == p.Developer {
 		add("Provider", p.Developer)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -36,6 +37,22 @@ func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) (activitie
 		ID: "providers-" + uuid.NewString(), StaticSummary: "Can the providers work?",
 		WorkflowExecutionTimeout: probePatience,
 	}, &out, workflows.Probe, in)
+	return out, err
+}
+
+// Mirror has a worker of the task queue fetch a commit from a server into the mirror of its host. If ctx ends, so does the
+// fetch. The error is ErrNoWorker when no worker serves the queue.
+func (c *Client) Mirror(ctx context.Context, in activities.MirrorInput) (out activities.MirrorResult, err error) {
+	id := "mirror-" + uuid.NewString()
+	err = c.askWorker(ctx, "for the repository", client.StartWorkflowOptions{ID: id, StaticSummary: "Fetch " + in.URL}, &out, workflows.Mirror, in)
+	if ctx.Err() != nil {
+		ending, stop := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		defer stop()
+		return out, errors.Join(context.Cause(ctx), c.temporal.CancelWorkflow(ending, id, ""))
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return out, errors.New(app.Message())
+	}
 	return out, err
 }
 

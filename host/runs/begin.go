@@ -47,7 +47,7 @@ func (c *Client) Begin(ctx context.Context, in *run.Input, runsDir, template str
 // The error matches workspace.ErrBranchTaken if the template names a branch that is not free, and is an *ExistsError if
 // the engine has the run.
 func (c *Client) NameRun(ctx context.Context, in *run.Input, runsDir, template string) error {
-	label := run.Label(in.Repository.Path)
+	label := run.Label(in.Repository.Shown())
 	branches, err := workspace.LastNumber(ctx, in.Repository.Path)
 	if err != nil {
 		return err
@@ -75,13 +75,13 @@ func (c *Client) NameRun(ctx context.Context, in *run.Input, runsDir, template s
 			return err
 		}
 	}
-	return fmt.Errorf("the branches of %d numbers exist in %s already: name another with --branch", maxBranches, in.Repository.Path)
+	return fmt.Errorf("the branches of %d numbers exist in %s already: name another with --branch", maxBranches, in.Repository.Shown())
 }
 
 // DropNames removes the branches that earlier calls of NameRun have made for a run that was never started, while they
 // are at the run's base. Its numbers stay taken.
 func DropNames(ctx context.Context, in run.Input, runsDir, template string) error {
-	for _, name := range rundir.NamesOf(runsDir, run.Label(in.Repository.Path), in.RunID) {
+	for _, name := range rundir.NamesOf(runsDir, run.Label(in.Repository.Shown()), in.RunID) {
 		if err := setName(&in, name, template); err != nil {
 			return err
 		}

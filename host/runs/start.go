@@ -76,7 +76,7 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 	attributes := []temporal.SearchAttributeUpdate{
 		attribute.Title().ValueSet(titleOf(in)),
 		attribute.Status().ValueSet(string(status)),
-		attribute.Repository().ValueSet(in.Repository.Path),
+		attribute.Repository().ValueSet(in.Repository.Shown()),
 	}
 	if in.Name != "" {
 		attributes = append(attributes, attribute.Name().ValueSet(string(in.Name)))

@@ -117,6 +117,9 @@ func (s *Store) Layers(repository string) string {
 	return filepath.Join(s.dir, "layers", string(run.DigestOf([]byte(repository)))[:16])
 }
 
+// Mirrors returns the path of the directory in a runs directory that holds the mirrors of repositories with a URL.
+func Mirrors(dir string) string { return filepath.Join(dir, "mirrors") }
+
 // Attempts returns the path of the directory in which the workers of this host note
 // their current work; see package attempts.
 func (s *Store) Attempts() string { return filepath.Join(s.dir, "attempts") }

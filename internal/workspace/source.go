@@ -31,6 +31,7 @@ type Source struct {
 	Base   run.Commit // a full id
 	Branch string     // the branch that Root has checked out, for display; empty when detached
 	Bare   bool       // the repository has no work tree
+	URL    string     // what Root is the mirror of; empty: Root is the user's own
 }
 
 // Inspect finds the repository that contains dir and resolves base in it. An empty base means the

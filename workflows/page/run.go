@@ -270,6 +270,10 @@ func addEnd(m *markdown, s *run.Snapshot) {
 		m.printf("No patch was applied: the branch %s is unchanged.\n\n", inlineCode(branch))
 		return
 	}
+	if url := s.Input.Repository.URL; url != "" {
+		m.printf("The branch %s at %s holds %s, %s.\n\n", inlineCode(branch), inlineCode(url), display.Count(s.Commits, "commit", "commits"), describeStat(s.Stat))
+		return
+	}
 	m.printf("The branch %s holds %s, %s. In the repository:\n\n", inlineCode(branch), display.Count(s.Commits, "commit", "commits"), describeStat(s.Stat))
 	look := fmt.Sprintf("git log --patch \\\n  %s..%s", s.Input.Repository.Base, s.Head)
 	if s.State.Status == run.Completed {
@@ -301,7 +305,7 @@ func addFacts(m *markdown, s *run.Snapshot) {
 	row := func(name, format string, args ...any) {
 		b.printf("%-10s  %s\n", name, joinLines(fmt.Sprintf(format, args...)))
 	}
-	row("Repository", "%s", s.Input.Repository.Path)
+	row("Repository", "%s", s.Input.Repository.Shown())
 	if s.Input.Session != "" {
 		row("Started by", "the agent of session %s", s.Input.Session)
 	}

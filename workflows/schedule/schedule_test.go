@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/workflows/notify"
 	"github.com/ratchet-dev/ratchet/workflows/schedule"
 )
@@ -42,6 +43,10 @@ func (e *engine) Begin(_ context.Context, in *run.Input, _ string) error {
 	in.Name = "shop#1"
 	e.begun = append(e.begun, *in)
 	return nil
+}
+
+func (e *engine) Inspect(ctx context.Context, r run.Repository, base string) (workspace.Source, error) {
+	return workspace.Inspect(ctx, r.Path, base)
 }
 
 func (e *engine) Status(context.Context, run.ID) (run.Status, bool, error) {

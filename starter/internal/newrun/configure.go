@@ -61,7 +61,7 @@ func (f *Flags) Configure(ctx context.Context, c *factory.Factory, flags *pflag.
 // flags is its text, or the name of a saved one.
 func (f *Flags) PlannedInput(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet) (in run.Input, base string, err error) {
 	base = cmp.Or(f.Base, "HEAD")
-	src, err := workspace.Inspect(ctx, f.Repo, base)
+	src, err := Source(ctx, c, f.Repo, base, f.ByAgent, c.Dial)
 	if err == nil {
 		err = ReadSaved(ctx, c, f, src)
 	}
@@ -84,7 +84,7 @@ func configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, sr
 		return nil, err
 	}
 	head := "HEAD"
-	if base == "" {
+	if base == "" || src.URL != "" {
 		head = string(src.Base)
 	}
 	committed, err := settings.ReadCommitted(ctx, src.Root, src.Prefix, head, c.SettingsPath())
@@ -94,7 +94,7 @@ func configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, sr
 	if committed.Note != "" {
 		fmt.Fprintf(c.Err, "starter: %s\n", display.Line(committed.Note))
 	}
-	own := user.For(src.Root)
+	own := user.For(cmp.Or(src.URL, src.Root))
 	if byAgent {
 		own = own.ForAgent()
 	}

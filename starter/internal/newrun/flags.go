@@ -55,7 +55,7 @@ const ByAgentFlag = "by-agent"
 const AgentLimit = 45 * time.Minute
 
 func (f *Flags) Register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Repo, "repo", ".", "`directory` in the git repository to work on")
+	flags.StringVar(&f.Repo, "repo", ".", "`directory` in the git repository to work on, or the URL of one")
 	flags.StringVar(&f.Base, "base", "", "`commit` to start from; default: the last one, with nothing uncommitted beside it")
 	flags.StringVar(&f.Goal, "goal", "", "`text` of the goal, instead of GOAL")
 	flags.StringArrayVar(&f.set, "set", nil, "`name=value` of a parameter of a saved goal; repeat it for more")

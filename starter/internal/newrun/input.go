@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +44,7 @@ func InputFrom(ctx context.Context, c *factory.Factory, f Flags, src workspace.S
 	in := run.Input{
 		RunID: run.ID(f.Id), Goal: f.Goal, CheckEnv: f.Env, NoBaseline: f.noBaseline, CheckNetwork: f.checkNetwork, MaxFix: &f.MaxFix, Timeouts: f.Limits, Patches: f.patches,
 		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
-		Repository: run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}, Origins: f.Origins, Tell: f.tell,
+		Repository: run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base, URL: src.URL}, Origins: f.Origins, Tell: f.tell,
 	}
 	if f.Id == "" {
 		id, err := uuid.NewV7()
@@ -69,7 +69,9 @@ func InputFrom(ctx context.Context, c *factory.Factory, f Flags, src workspace.S
 	if err := f.nameResults(ctx, &in); err != nil {
 		return in, err
 	}
-	if in.Checks, err = chosenChecks(c, f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
+	files, done := filesOf(ctx, src)
+	defer done()
+	if in.Checks, err = chosenChecks(c, f, files); err != nil {
 		return in, err
 	}
 	if f.ByAgent {
@@ -263,7 +265,7 @@ func CheckProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 
 // chosenChecks returns the checks of the flags, or those that the repository offers. It prints the
 // checks that it chose.
-func chosenChecks(c *factory.Factory, f Flags, dir string) ([]string, error) {
+func chosenChecks(c *factory.Factory, f Flags, files fs.FS) ([]string, error) {
 	var say io.Writer = c.Stdout
 	if f.Detach || c.JSON {
 		say = c.Err
@@ -276,7 +278,7 @@ func chosenChecks(c *factory.Factory, f Flags, dir string) ([]string, error) {
 		}
 		return f.Checks, nil
 	}
-	found, ok := check.Detect(os.DirFS(dir))
+	found, ok := check.Detect(files)
 	for _, note := range found.Notes {
 		fmt.Fprintln(say, c.Style().Dim("no check: "+display.Line(note)))
 	}

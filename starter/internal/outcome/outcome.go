@@ -53,7 +53,18 @@ func takeHome(ctx context.Context, c *factory.Factory, r runref.Found) {
 		c.Printf("  %s\n", c.Style().Dim("nothing had to change: the checks pass as they are"))
 		return
 	}
-	if name := shellquote.Join(r.ShownName()); c.Screen {
+	name := shellquote.Join(r.ShownName())
+	if url := facts.Repository.URL; url != "" {
+		for _, line := range []string{
+			"look: " + c.Hint("diff %s", name),
+			"pull request: " + c.Hint("pr %s", name),
+			fmt.Sprintf("take: git fetch %s %s", story.OneLine(url, 200), facts.Branch),
+		} {
+			c.Printf("  %s\n", c.Style().Dim(line))
+		}
+		return
+	}
+	if c.Screen {
 		c.Printf("  %s\n", c.Style().Dim("look: "+c.Hint("diff %s", name)+"   merge: "+c.Hint("merge %s", name)))
 		return
 	}

@@ -93,7 +93,7 @@ func Of(stories []Story, since time.Time) (Report, error) {
 			return r, err
 		}
 		created, _ := s.Events[0].Payload.(run.RunCreated)
-		add(repositories, created.Repository.Path, one)
+		add(repositories, created.Repository.Shown(), one)
 		r.Total.add(one)
 		for spec, used := range by {
 			part := Figures{Usage: used}

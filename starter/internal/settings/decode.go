@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // Value is the value of a setting.
@@ -163,8 +164,8 @@ func (d document) readRepositories(v any) (map[string]Values, error) {
 		if !ok {
 			return nil, &lineError{d.path, d.lines[name], wanted}
 		}
-		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
-			return nil, &lineError{d.path, d.lines[name], fmt.Sprintf("[repository.%q]: use the absolute path of the repository", dir)}
+		if url, err := run.ParseURL(dir); (err != nil || url != dir) && (!filepath.IsAbs(dir) || filepath.Clean(dir) != dir) {
+			return nil, &lineError{d.path, d.lines[name], fmt.Sprintf("[repository.%q]: use the absolute path of the repository, or its URL", dir)}
 		}
 		values, err := d.readTable(name, table, keys)
 		if err != nil {

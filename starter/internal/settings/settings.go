@@ -23,7 +23,7 @@ import (
 type File struct {
 	// Values hold for all repositories.
 	Values Values
-	// Repositories hold for single repositories, by the absolute path of their top.
+	// Repositories hold for single repositories, by the absolute path of their top or by their URL.
 	Repositories map[string]Values
 	// Notices says how the user is told of runs: the keys of the table notify.
 	Notices Values

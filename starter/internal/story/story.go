@@ -85,7 +85,7 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 	for i, line := range Lines(p.Goal, 4) {
 		row([]string{"goal", ""}[min(i, 1)], line)
 	}
-	repository := OneLine(p.Repository.Path, 120)
+	repository := OneLine(p.Repository.Shown(), 120)
 	if p.Repository.Prefix != "" {
 		repository += " in " + OneLine(p.Repository.Prefix, 80)
 	}

@@ -42,7 +42,9 @@ first, then those that work, then those that are over. Tickets that ask are amon
 			if mine {
 				f.By = c.UserName()
 			}
-			if repo != "" {
+			if url, err := run.ParseURL(repo); err == nil && run.IsURL(repo) {
+				f.Repository = url
+			} else if repo != "" {
 				top, err := workspace.Root(ctx, repo)
 				if err != nil {
 					return fmt.Errorf("--repo %s: %w", repo, err)
@@ -70,7 +72,7 @@ first, then those that work, then those that are over. Tickets that ask are amon
 		}),
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only runs of this `status`")
-	cmd.Flags().StringVar(&repo, "repo", "", "only runs on the git repository of this `directory`")
+	cmd.Flags().StringVar(&repo, "repo", "", "only runs on the git repository of this `directory`, or of this URL")
 	cmd.Flags().BoolVar(&mine, "mine", false, "only runs that this user has started")
 	cmd.Flags().IntVar(&f.Max, "max", 100, "at most so `many`; unless it or --status is given, all that wait besides")
 	return cmd

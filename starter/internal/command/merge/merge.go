@@ -97,6 +97,9 @@ func mergeRun(ctx context.Context, c *factory.Factory, r runref.Found, f mergeFl
 		return err
 	}
 	in, work, err := mergeInput(ctx, c, r, f)
+	if url := work.Repository.URL; err == nil && url != "" {
+		return fmt.Errorf("%s is not merged: the branch %s is at %s: open its pull request with `%s`, or merge it there", r.ShownName(), work.branch, display.Line(url), c.Hint("pr %s", r.ShownName()))
+	}
 	if err == nil {
 		err = runref.CheckRepository(r, in.Repository)
 	}

@@ -149,7 +149,7 @@ func goOnOnto(ctx context.Context, c *factory.Factory, r runref.Found, s *run.Sn
 	if err := runref.CheckRepository(r, s.Input.Repository.Path); err != nil {
 		return in, err
 	}
-	src, err := workspace.Inspect(ctx, s.Input.Repository.Path, f.onto)
+	src, err := inspectOnto(ctx, c, r, s.Input.Repository, f.onto)
 	if err != nil {
 		return in, fmt.Errorf("--onto %s: %w", display.Line(f.onto), err)
 	}
@@ -167,6 +167,14 @@ func goOnOnto(ctx context.Context, c *factory.Factory, r runref.Found, s *run.Sn
 	in = s.GoOn(f.note, ontoText(patch.Diff))
 	in.Repository.Base, in.Before.Base = src.Base, src.Base
 	return in, nil
+}
+
+// inspectOnto finds the commit to begin at: of a URL the server's, as it is now.
+func inspectOnto(ctx context.Context, c *factory.Factory, r runref.Found, of run.Repository, onto string) (workspace.Source, error) {
+	if of.URL != "" {
+		return newrun.Fetched(ctx, c, r.Client, of.URL, onto)
+	}
+	return workspace.Inspect(ctx, of.Path, onto)
 }
 
 // ontoText tells the developer of the patch that was made on an older state of the branch.

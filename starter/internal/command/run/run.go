@@ -47,7 +47,7 @@ func New(c *factory.Factory) *cobra.Command {
 		Short: "Start a run and follow it live",
 		Long: `Starts a run and follows it live: plan, execute, evaluate, fix, until the checks
 pass. The work happens in a worktree of its own; the result is the branch
-ratchet/<number>-<goal>. On a terminal you are asked for approvals and answers, and
+ratchet/<number>-<goal>, of a repository named by a URL on its server. On a terminal you are asked for approvals and answers, and
 without a GOAL your editor opens to write one; elsewhere
 the command ends with exit code 3 or 4 when the run waits. An interrupt ends the
 following, never the run.
@@ -97,7 +97,9 @@ func startRun(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *
 			return &usage.Error{Err: err}
 		}
 	}
-	src, err := workspace.Inspect(ctx, f.Repo, f.Base)
+	src, err := newrun.Source(ctx, c, f.Repo, f.Base, f.ByAgent, func(ctx context.Context) (*runs.Client, func(), error) {
+		return dialFor(ctx, c, run.Providers{}, f.Sandbox)
+	})
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSe
 	}
 	_, err = t.ScheduleClient().Create(ctx, client.ScheduleOptions{
 		ID: schedulePrefix + name, Spec: spec, Overlap: overlap, CatchupWindow: f.catchUp, Paused: f.paused,
-		Memo:   map[string]any{"goal": display.OneLine(plan.Input.Goal, 100), "repository": plan.Input.Repository.Path},
+		Memo:   map[string]any{"goal": display.OneLine(plan.Input.Goal, 100), "repository": plan.Input.Repository.Shown()},
 		Action: &client.ScheduleWorkflowAction{ID: firePrefix + name, Workflow: scheduleflow.Fire, Args: []any{plan}, TaskQueue: c.Queue},
 	})
 	if errors.Is(err, sdk.ErrScheduleAlreadyRunning) {

@@ -61,7 +61,7 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 	for i, line := range story.Lines(st.Facts.Goal, 4) {
 		row([]string{"goal", ""}[min(i, 1)], "%s", line)
 	}
-	row("repository", "%s %s", story.OneLine(st.Facts.Repository.Path, 120), s.Dim(fmt.Sprintf("at %.10s", st.Facts.Repository.Base)))
+	row("repository", "%s %s", story.OneLine(st.Facts.Repository.Shown(), 120), s.Dim(fmt.Sprintf("at %.10s", st.Facts.Repository.Base)))
 	if st.Facts.Commits > 0 {
 		row("head", "%s", st.Facts.Head)
 	}
