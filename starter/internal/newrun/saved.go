@@ -52,7 +52,7 @@ func ReadSaved(ctx context.Context, c *factory.Factory, f *Flags, src workspace.
 // goalPlace returns where the saved goals of a run on a repository are.
 func goalPlace(c *factory.Factory, src workspace.Source, base string) settings.GoalPlace {
 	p := settings.GoalPlace{User: c.SettingsPath(), Root: src.Root, Prefix: src.Prefix, Commit: "HEAD"}
-	if base == "" && src.Base != "" {
+	if (base == "" || src.URL != "") && src.Base != "" {
 		p.Commit = string(src.Base)
 	}
 	return p
