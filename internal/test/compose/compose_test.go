@@ -71,6 +71,37 @@ func TestComposeTakesTheFile(t *testing.T) {
 	}
 }
 
+// TestOneServerVersion compares the images and the manual with the version that the engine is built of.
+func TestOneServerVersion(t *testing.T) {
+	text := func(name string) string {
+		b, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	m := regexp.MustCompile(`go\.temporal\.io/server v([0-9.]+)`).FindStringSubmatch(text("internal/engine/server/go.mod"))
+	if m == nil {
+		t.Fatal("the engine requires no server")
+	}
+	images := 0
+	for name, s := range read(t).Services {
+		image, version, _ := strings.Cut(s.Image, ":")
+		if image != "temporalio/server" && image != "temporalio/admin-tools" {
+			continue
+		}
+		if images++; version != m[1] {
+			t.Errorf("%s: got %s in version %s, want %s", name, image, version, m[1])
+		}
+	}
+	if images < 3 {
+		t.Errorf("got %d images of the server's, want 3", images)
+	}
+	if want := "go.temporal.io/server v" + m[1] + "`"; !strings.Contains(text("docs/server.md"), want) {
+		t.Errorf("docs/server.md does not say %s", want)
+	}
+}
+
 func TestOnlyLoopbackIsPublished(t *testing.T) {
 	published := 0
 	for name, s := range read(t).Services {
