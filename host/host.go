@@ -59,6 +59,9 @@ type Config struct {
 	// CachedRuns bounds the workflows that the worker holds in memory between their steps, of runs and
 	// dispatches; zero means DefaultCachedRuns.
 	CachedRuns int
+	// Deployment and BuildID name the version that the worker is of, for a server that routes tasks by versions of workers;
+	// both empty: it has none. Open runs go on with the current version.
+	Deployment, BuildID string
 	// Review says where the worker serves the review page; nil: it serves none.
 	Review *review.Config
 	// Sessions bounds the agents of standing sessions that live at once; zero means
@@ -111,6 +114,8 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 		c.CachedRuns = n
 		return nil
 	})
+	flags.StringVar(&c.Deployment, "deployment", "", "`name` of the worker deployment that this worker is a version of; needs -build-id; default: none")
+	flags.StringVar(&c.BuildID, "build-id", "", "`id` of this worker's version in its deployment")
 	c.addSessionFlags(flags)
 	c.addReviewFlags(flags)
 	c.addNotifyFlags(flags)
@@ -190,6 +195,9 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	runs, err := rundir.Open(ctx, c.RunsDir)
 	if err != nil {
 		return nil, err
+	}
+	if (c.Deployment == "") != (c.BuildID == "") {
+		return nil, errors.New("a deployment and a build id belong together: give both, or neither")
 	}
 	if c.servers, err = c.openForges(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
@@ -89,7 +90,14 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	if err := h.startReview(w); err != nil {
 		return err
 	}
-	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
+	options := temporalclient.WorkerOptions("", liveness)
+	if h.config.Deployment != "" {
+		options.DeploymentOptions = worker.DeploymentOptions{
+			UseVersioning: true, DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade, // a run may wait for ever
+			Version: worker.WorkerDeploymentVersion{DeploymentName: h.config.Deployment, BuildID: h.config.BuildID},
+		}
+	}
+	serving := worker.New(w.Client, w.TaskQueue, options)
 	workflows.Register(serving, h.Activities)
 	h.Notify.Link = func(id run.ID) string { return h.noticeLink(w, id) }
 	h.Notify.Answers = func(n notices.Notice) []notices.Answer { return h.noticeAnswers(w, n) }
