@@ -151,7 +151,7 @@ func (p *page) linksOf(ctx context.Context, s seen) (links []choice) {
 	if p.tickets == nil {
 		return nil
 	}
-	if issue := s.facts.Issue; issue != nil && webLink(issue.URL) != "" {
+	if issue := s.Facts.Issue; issue != nil && webLink(issue.URL) != "" {
 		links = append(links, choice{Label: "Issue", Path: issue.URL})
 		if repo, n, err := forge.ParseIssue(issue.URL); err == nil {
 			if v, err := p.tickets.Ticket(ctx, fmt.Sprintf("%s#%d", repo, n)); err == nil {
@@ -159,7 +159,7 @@ func (p *page) linksOf(ctx context.Context, s seen) (links []choice) {
 			}
 		}
 	}
-	if pull, ok := p.tickets.PullOf(ctx, s.facts.RunID); ok && webLink(pull.URL) != "" {
+	if pull, ok := p.tickets.PullOf(ctx, s.Facts.RunID); ok && webLink(pull.URL) != "" {
 		links = append(links, choice{Label: fmt.Sprintf("Pull request #%d", pull.Number), Path: pull.URL})
 		if webLink(pull.Opened.Checks) != "" {
 			links = append(links, choice{Label: "CI", Path: pull.Opened.Checks})
