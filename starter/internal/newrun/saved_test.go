@@ -31,8 +31,7 @@ func TestASavedGoalSetsNothingElse(t *testing.T) {
 	src, err := workspace.Inspect(t.Context(), dir, "")
 	clitest.Must(t, err)
 	clitest.Must(t, ReadSaved(t.Context(), c, &f, src))
-	f.Origins, err = Configure(t.Context(), c, flags, src, "")
-	clitest.Must(t, err)
+	clitest.Must(t, f.Configure(t.Context(), c, flags, src, ""))
 	in, err := InputFrom(t.Context(), c, f, src)
 	clitest.Must(t, err)
 	if want := strings.Replace(hostile, "{{year}}", "2026", 1); in.Goal != want {
