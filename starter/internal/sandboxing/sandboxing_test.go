@@ -22,9 +22,9 @@ func TestARunThatTheWorkerWouldRefuseIsNotStarted(t *testing.T) {
 		{"both require the box", run.SandboxRequired, engine.File{Sandbox: "required"}, ""},
 		{"both say off", run.SandboxOff, engine.File{Sandbox: "off"}, ""},
 		{"there is no box", run.SandboxRequired, engine.File{Sandbox: "required", NoBox: missing}, "apt install bubblewrap"},
-		{"there is no box, and the run says off", run.SandboxOff, engine.File{Sandbox: "required", NoBox: missing}, "start `starter up --sandbox off`"},
-		{"the run alone says off", run.SandboxOff, engine.File{Sandbox: "required"}, "start `starter up --sandbox off`"},
-		{"the worker alone says off", run.SandboxRequired, engine.File{Sandbox: "off"}, "start `starter up --sandbox required`"},
+		{"there is no box, and the run says off", run.SandboxOff, engine.File{Sandbox: "required", NoBox: missing}, "restart it with `starter up --sandbox off`"},
+		{"the run alone says off", run.SandboxOff, engine.File{Sandbox: "required"}, "restart it with `starter up --sandbox off`"},
+		{"the worker alone says off", run.SandboxRequired, engine.File{Sandbox: "off"}, "restart it with `starter up --sandbox required`"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := Fits(tt.run, tt.local, "starter up", "starter run --sandbox off")
