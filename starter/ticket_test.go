@@ -62,9 +62,6 @@ func testTicket(b bench, server *forgetest.Server) {
 		return v
 	}
 	eventually.Holds(b.T, "the ticket waits with a pull request", func() bool { v := show(); return v.State.Step == ticket.Waiting && v.State.Pull == 1 })
-	eventually.Holds(b.T, "what is left of the server's limit is shown", func() bool {
-		return strings.Contains(b.expect(0, "ticket", "show", "7").out, "of 5000 left until")
-	})
 	server.ChangeIssue(7, func(i *forgetest.Issue) { i.Locked = true })
 	eventually.Holds(b.T, "the ticket asks", func() bool { return show().State.Question != nil })
 	eventually.Holds(b.T, "the list has the question", func() bool {
