@@ -73,8 +73,34 @@ func testMerge(b bench) {
 	if again := b.expect(0, "merge", id); !strings.Contains(again.out, "Nothing to merge: main already has these changes.") {
 		b.Errorf("again: %s", again.out)
 	}
+	testUndo(b, id)
 	testMergeThatFails(b)
 	testMergeKilledInItsChecks(b)
+}
+
+// testUndo undoes a merged run on a branch, and says so wherever the run is shown.
+func testUndo(b bench, id string) {
+	clitest.Git(b.T, b.repo, "branch", "aside", "main~1")
+	if got := b.expect(1, "undo", id, "--from", "aside"); !strings.Contains(got.err, "store#2 is not undone: undo on branch aside: the run is not merged there") {
+		b.Errorf("where it is not merged: %s", got.err)
+	}
+	clitest.Git(b.T, b.repo, "branch", "-f", "aside", "main")
+	if got := b.expect(0, "undo", "store#2", "--from", "aside", "--by", "kim"); !strings.Contains(got.out, "store#2 undone on aside, now at ") || !strings.Contains(got.out, "merge store#2") {
+		b.Errorf("undo: %s", got.out)
+	}
+	if text := clitest.Git(b.T, b.repo, "show", "aside:state.txt"); text == "good\n" || clitest.Git(b.T, b.repo, "show", "aside:other.txt") != "mine\n" {
+		b.Errorf("the branch has %q", text)
+	}
+	if !slices.ContainsFunc(b.listed(), func(l runs.Listed) bool { return string(l.ID) == id && l.Undone && !l.Merged }) {
+		b.Error("the list does not say that it is undone")
+	}
+	if got := b.expect(0, "show", id); !strings.Contains(got.out, "Undone on branch `aside` at ") {
+		b.Errorf("show: %s", got.out)
+	}
+	if got := b.expect(0, "undo", id, "--from", "aside"); !strings.Contains(got.out, "Nothing to undo: commit ") || !strings.Contains(got.out, "of aside has undone store#2.") {
+		b.Errorf("again: %s", got.out)
+	}
+	clitest.Git(b.T, b.repo, "branch", "-q", "-D", "aside")
 }
 
 // testMergeThatFails has a check that passes on the run's branch and not on the branch that has moved on.

@@ -72,4 +72,9 @@ func testPageCommands(b bench) {
 	if log := clitest.Git(b.T, b.repo, "log", "-1", "--format=%B"); !strings.Contains(log, "Merged-by: kim (user ") {
 		b.Errorf("the commit says\n%s", log)
 	}
+	clitest.Must(b.T, page.Undo(b.Context(), id, "main", "kim"))
+	if s := standing(); s.Branch != "" || s.Undone != "main" {
+		b.Errorf("after the undo it stands at %+v", s)
+	}
+	clitest.Must(b.T, page.Merge(b.Context(), id, "main", "kim"))
 }

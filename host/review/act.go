@@ -27,7 +27,7 @@ const (
 	// pendingField is the approval that a refusal settles, where the attempt that was shown is not its first.
 	pendingField = "pending"
 	remarkField  = "remark" // prefix: remark:new:8:slug.go
-	intoField    = "into"   // the branch of a merge, or of a retry
+	intoField    = "into"   // the branch of a merge, of an undo, or of a retry
 )
 
 // act is what a form does.
@@ -41,7 +41,7 @@ type outcome struct {
 
 // acts are the forms by the last part of their path.
 var acts = map[string]act{
-	"decide": decideApproval, "answer": answerQuestion, "note": sendNote, "cancel": cancelRun, "merge": mergeRun, "retry": retryRun,
+	"decide": decideApproval, "answer": answerQuestion, "note": sendNote, "cancel": cancelRun, "merge": mergeRun, "undo": undoRun, "retry": retryRun,
 }
 
 // The errors of a page.

@@ -118,7 +118,7 @@ func (d *Disk) MarkMerged(ctx context.Context, list []runs.Listed) {
 		}
 		switch {
 		case found.err == nil:
-			list[i].Merged = found.Runs[l.ID] && d.has(l.ID)
+			list[i].Merged, list[i].Undone = found.Runs[l.ID] && d.has(l.ID), found.Undone[l.ID] != "" && d.has(l.ID)
 		case ctx.Err() != nil:
 			list[i].Merged = d.wasMerged(l.ID)
 			list[i].Unsure = !list[i].Merged

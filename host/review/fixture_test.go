@@ -246,6 +246,7 @@ func (e *engine) MarkMerged(_ context.Context, list []runs.Listed) {
 	defer e.mu.Unlock()
 	for i := range list {
 		list[i].Merged = e.standing.Branch != "" && list[i].Status == run.Completed
+		list[i].Undone = e.standing.Undone != "" && list[i].Status == run.Completed
 	}
 }
 
@@ -272,6 +273,16 @@ func (c commands) Merge(_ context.Context, id run.ID, into, by string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.standing.Branch, c.standing.At = into, time.Now()
+	return nil
+}
+
+func (c commands) Undo(_ context.Context, id run.ID, from, by string) error {
+	if err := c.call("undo %s on %s by %s", id, from, by); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.standing.Branch, c.standing.Undone, c.standing.At = "", from, time.Now()
 	return nil
 }
 

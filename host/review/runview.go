@@ -158,6 +158,9 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 		if v.Result.Merged != "" {
 			v.Status, v.Mark = "merged", "good"
 		}
+		if v.Result.Undone != "" {
+			v.Status = "undone"
+		}
 	}
 	v.addActivities(s.Execution, p.now())
 	v.addFacts(f, s.State)

@@ -80,6 +80,8 @@ type Commands interface {
 	// Merge brings the commits of a run to a branch. The error matches *merge.ConflictError if both have changed the same
 	// lines.
 	Merge(ctx context.Context, id run.ID, into, by string) error
+	// Undo takes back what the merge of a run brought to a branch.
+	Undo(ctx context.Context, id run.ID, from, by string) error
 	// Retry starts a run in place of one that is over: at its last commit, or at the branch onto.
 	Retry(ctx context.Context, id run.ID, onto string) (run.ID, error)
 	// Start starts a run by the settings.

@@ -17,13 +17,14 @@ import (
 // works are the commands in progress that forms have begun. The engine and git hold what comes of them.
 type works struct {
 	mu     sync.Mutex
-	merges map[run.ID]*work // the last merge of a run, until it succeeds
+	merges map[run.ID]*work // the last merge or undo of a run, until it succeeds
 	starts map[string]*work // by the name of the form
 }
 
 // work is a command in progress.
 type work struct {
 	done chan struct{} // closed when the others are set
+	undo bool          // it takes a merge back
 	id   run.ID        // of the run that it has started
 	err  error
 }
@@ -70,7 +71,33 @@ func mergeRun(p *page, ctx context.Context, id run.ID, by string, form url.Value
 	case s.Branch != "": // the page says so
 		return outcome{}, nil
 	}
-	w := p.beginMerge(id, into, by)
+	p.awaitMerge(ctx, p.beginMerge(id, false, func(ctx context.Context) error { return p.commands.Merge(ctx, id, into, by) }))
+	return outcome{}, nil
+}
+
+// undoRun takes back what a merge brought to the branch that was shown.
+func undoRun(p *page, ctx context.Context, id run.ID, by string, form url.Values) (outcome, error) {
+	if p.commands == nil {
+		return outcome{}, errNoCommands
+	}
+	facts, err := p.runs.Facts(ctx, id)
+	if err != nil {
+		return outcome{}, err
+	}
+	from := form.Get(intoField)
+	s, err := p.record.Standing(ctx, facts)
+	switch {
+	case err == nil && from != "" && from == s.Undone: // the page says so
+		return outcome{}, nil
+	case err != nil || from == "" || from != s.Branch:
+		return outcome{}, faultError(fmt.Sprintf("the run is not merged into %s: load the page again", display.OneLine(from, 100)))
+	}
+	p.awaitMerge(ctx, p.beginMerge(id, true, func(ctx context.Context) error { return p.commands.Undo(ctx, id, from, by) }))
+	return outcome{}, nil
+}
+
+// awaitMerge waits for a merge or an undo, for a while.
+func (p *page) awaitMerge(ctx context.Context, w *work) {
 	late := time.NewTimer(mergePatience)
 	defer late.Stop()
 	select {
@@ -78,20 +105,19 @@ func mergeRun(p *page, ctx context.Context, id run.ID, by string, form url.Value
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	return outcome{}, nil
 }
 
-// beginMerge begins the merge of a run, unless one is in progress.
-func (p *page) beginMerge(id run.ID, into, by string) *work {
+// beginMerge begins the merge or undo of a run, unless one is in progress.
+func (p *page) beginMerge(id run.ID, undo bool, do func(context.Context) error) *work {
 	p.works.mu.Lock()
 	defer p.works.mu.Unlock()
 	if w := p.works.merges[id]; w != nil && !w.isOver() {
 		return w
 	}
-	w := &work{done: make(chan struct{})}
+	w := &work{done: make(chan struct{}), undo: undo}
 	p.works.merges[id] = w
 	go func() {
-		w.err = p.commands.Merge(context.Background(), id, into, by)
+		w.err = do(context.Background())
 		if w.err == nil {
 			p.works.mu.Lock()
 			delete(p.works.merges, id)
@@ -162,7 +188,9 @@ type resultView struct {
 	Nothing  bool   // it has no commits, and its checks passed
 	Merged   string // where and when its commits were merged; empty: they were not
 	Into     string // the branch that a merge leads to; empty: none
-	Merging  bool
+	Merging  bool   // or undoing
+	From     string // the branch that an undo leads from; empty: the run is not merged
+	Undone   string // where and when its merge was undone; empty: it was not
 	Failed   string // why the last merge did nothing
 	Conflict bool   // because both have changed the same lines
 	Retry    bool   // it can be retried
@@ -178,16 +206,21 @@ func (p *page) resultOf(ctx context.Context, s seen) *resultView {
 		return v
 	}
 	stands, err := p.record.Standing(ctx, f)
-	if err == nil && stands.Branch != "" {
-		v.Merged = fmt.Sprintf("Merged into %s %s ago.", display.Line(stands.Branch), age(p.now().Sub(stands.At)))
-		return v
-	}
-	if err == nil {
+	ago := age(p.now().Sub(stands.At))
+	switch {
+	case err != nil:
+	case stands.Branch != "":
+		v.Merged, v.From = fmt.Sprintf("Merged into %s %s ago.", display.Line(stands.Branch), ago), stands.Branch
+	case stands.Undone != "":
+		v.Undone, v.Into = fmt.Sprintf("Undone on %s %s ago.", display.Line(stands.Undone), ago), stands.Into
+	default:
 		v.Into = stands.Into
 	}
 	w := p.mergeOf(f.RunID)
 	switch {
-	case w == nil:
+	case w == nil || w.undo == (v.From == ""): // what it was to do is done
+	case w.undo && w.isOver():
+		v.Failed = "Not undone: " + display.OneLine(w.err.Error(), 1000)
 	case !w.isOver():
 		v.Merging = true
 	default:

@@ -35,6 +35,14 @@ func completed(t *testing.T) *served {
 	return serve(t, review.Config{}, e)
 }
 
+// merged is a page with a run that is merged.
+func merged(t *testing.T) *served {
+	t.Helper()
+	s := completed(t)
+	s.engine.standing = merge.Standing{Into: "main", Branch: "main", At: time.Now()}
+	return s
+}
+
 // failed is a page with a run that was canceled.
 func failed(t *testing.T) *served {
 	t.Helper()
@@ -72,6 +80,7 @@ func TestWhoMayAct(t *testing.T) {
 		does string
 	}{
 		"merge":            {completed, "/runs/r1/merge", url.Values{"into": {"main"}}, "merge r1 into main by kim"},
+		"undo":             {merged, "/runs/r1/undo", url.Values{"into": {"main"}}, "undo r1 on main by kim"},
 		"retry":            {failed, "/runs/r1/retry", url.Values{"once": {"A"}}, "retry r1 onto "},
 		"start":            {failed, "/start", url.Values{"once": {"A"}, "goal": {"be short"}, "repo": {"/src/greeter"}, "provider": {"claude"}}, `start "be short" in /src/greeter with claude`},
 		"allow a tool":     {asksForTool, "/sessions/s1/decide", url.Values{"id": {"apr-1"}, "verb": {"approve"}}, "s1 approval"},
@@ -223,6 +232,19 @@ func TestTheResultOfARun(t *testing.T) {
 	}
 	if body := v.get("/").body; !strings.Contains(body, `<span class="tag good">merged</span>`) {
 		t.Errorf("the queue after the merge:\n%s", body)
+	}
+	s.engine.fails = &merge.UndoConflictError{From: "1", To: "2", Paths: []string{"greet.go"}}
+	v.post("/runs/r1/undo", form)
+	if body := v.get("/runs/r1").body; !strings.Contains(body, "Not undone: later commits changed the same lines in greet.go") || !strings.Contains(body, "Undo on main") {
+		t.Errorf("after an undo that conflicts:\n%s", body)
+	}
+	s.engine.fails = nil
+	v.post("/runs/r1/undo", form)
+	if body := v.get("/runs/r1").body; !strings.Contains(body, "Undone on main 0s ago.") || !strings.Contains(body, "Merge into main") || strings.Contains(body, "Not undone") {
+		t.Errorf("after the undo:\n%s", body)
+	}
+	if body := v.get("/").body; !strings.Contains(body, `<span class="tag">undone</span>`) {
+		t.Errorf("the queue after the undo:\n%s", body)
 	}
 	retry := url.Values{"token": form["token"], "once": {"B"}, "into": {"main"}}
 	if r := v.post("/runs/r1/retry", retry); r.header.Get("Location") != "/runs/r2?of=%2Fruns%2Fr1&said=started" || !strings.HasSuffix(s.engine.acted(), "retry r1 onto main") {

@@ -38,6 +38,8 @@ type Listed struct {
 	Ended   *time.Time `json:"endedAt,omitempty"`
 	// Merged is set if a branch of the user's has the run's commits. List does not know it.
 	Merged bool `json:"merged,omitempty"`
+	// Undone is set if a commit on a branch of the user's has undone the run's last merge. List does not know it.
+	Undone bool `json:"undone,omitempty"`
 	// Unsure is set where that is not known: the repository did not answer in time.
 	Unsure bool `json:"-"`
 	// Outcome says how the workflow ended when no status of a run does: terminated or

@@ -42,6 +42,8 @@ func (l Listed) Word(tool bool) string {
 		return "answer"
 	case l.Merged:
 		return "merged"
+	case l.Undone:
+		return "undone"
 	case l.Unsure:
 		return "completed, merged?"
 	case l.Status.Terminal():

@@ -26,7 +26,7 @@ type draft struct {
 	at     place
 	dir    string
 	gitDir string
-	env    []string // the committer, if the user's git knows none
+	env    []string // the identity, if the user's git knows none
 }
 
 // openDraft makes the temporary work tree, with a commit checked out. It needs the lock of the place.
@@ -90,7 +90,7 @@ func (d *draft) identify(ctx context.Context) (string, error) {
 	if git.ExitCode(err) != 128 {
 		return "", err
 	}
-	d.env = []string{"GIT_COMMITTER_NAME=" + git.Name, "GIT_COMMITTER_EMAIL=" + git.Email}
+	d.env = []string{"GIT_COMMITTER_NAME=" + git.Name, "GIT_COMMITTER_EMAIL=" + git.Email, "GIT_AUTHOR_NAME=" + git.Name, "GIT_AUTHOR_EMAIL=" + git.Email}
 	return "", nil
 }
 
@@ -113,7 +113,9 @@ func (d *draft) pick(ctx context.Context, s step, head run.Commit) (git.ID, erro
 func (d *draft) commit(ctx context.Context, s step, message string) (run.Commit, error) {
 	u := d.git()
 	u.Config = append(u.Config, "core.sparseCheckout=false", "core.hooksPath="+filepath.Join(d.gitDir, "hooks"))
-	u.Environ = append(u.Environ, "GIT_AUTHOR_NAME="+s.author, "GIT_AUTHOR_EMAIL="+s.email, "GIT_AUTHOR_DATE="+s.date)
+	if s.author != "" { // else the committer is
+		u.Environ = append(u.Environ, "GIT_AUTHOR_NAME="+s.author, "GIT_AUTHOR_EMAIL="+s.email, "GIT_AUTHOR_DATE="+s.date)
+	}
 	if d.at.root != "" {
 		u.Dir, u.WorkTree = d.at.root, d.at.root
 	}

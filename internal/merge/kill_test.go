@@ -66,7 +66,11 @@ func mergeJob(text string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	p, err := merge.Prepare(ctx, in)
+	prepare := merge.Prepare
+	if in.By == "undo" {
+		prepare = merge.PrepareUndo
+	}
+	p, err := prepare(ctx, in)
 	if err == nil {
 		err = p.Apply(ctx)
 	}

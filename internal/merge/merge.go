@@ -38,12 +38,17 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
+	return fmt.Sprintf("commit %.12s conflicts with the branch in %s; nothing was changed: resolve it by hand, with `git merge %.12s`", e.Commit, shortList(e.Paths), e.Head)
+}
+
+// shortList returns the first of some paths, and how many more there are.
+func shortList(paths []string) string {
 	const most = 5
-	paths := strings.Join(e.Paths[:min(len(e.Paths), most)], ", ")
-	if more := len(e.Paths) - most; more > 0 {
-		paths += fmt.Sprintf(" and %d more", more)
+	text := strings.Join(paths[:min(len(paths), most)], ", ")
+	if more := len(paths) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("commit %.12s conflicts with the branch in %s; nothing was changed: resolve it by hand, with `git merge %.12s`", e.Commit, paths, e.Head)
+	return text
 }
 
 // Input names the commits to merge and the branch that they go to.
@@ -53,6 +58,7 @@ type Input struct {
 	Name       run.Name
 	Goal       string
 	Base, Head run.Commit // the run's commits are those after Base up to Head
+	Earlier    []run.ID   // the runs before it, whose commits are among these; only PrepareUndo asks
 	Into       string     // the branch; empty: the one that the work tree has checked out
 	Squash     bool       // one commit instead of the run's commits
 	By         string     // who merges; empty: the committer
@@ -72,7 +78,8 @@ type Plan struct {
 	Commits int        // between Old and New; zero: the branch has all changes of the run already
 	// Checked reports that the files of New are those on which the checks of the run passed.
 	Checked bool
-	// Already is the tip of the commits on the branch by which the run was merged before; empty: it was not.
+	// Already is the tip of the commits on the branch by which the run was merged before, or the commit that undid its
+	// merge; empty: there is none.
 	Already run.Commit
 	// Unnamed reports that the user's git knows no identity: Ratchet is the committer.
 	Unnamed bool
@@ -83,39 +90,52 @@ type Plan struct {
 	in   Input
 	at   place
 	mine bool // the work tree at the place has the branch checked out
+	undo bool // the commits take a merge back
 }
 
 // Prepare makes the commits of a merge. A merge that was made before is no error: see Plan.Already and Plan.Commits.
 func Prepare(ctx context.Context, in Input) (*Plan, error) {
-	at, err := locateByUser(ctx, in.Repository)
-	if err != nil {
+	return prepare(ctx, &Plan{in: in}, func(p *Plan, merged, _ run.Commit) error {
+		if p.Already = merged; merged != "" {
+			return nil
+		}
+		return p.makeCommits(ctx)
+	})
+}
+
+// prepare makes the commits of a plan: commit gets the tip of an earlier merge, or the commit that has undone it.
+func prepare(ctx context.Context, p *Plan, commit func(p *Plan, merged, undone run.Commit) error) (_ *Plan, err error) {
+	if p.at, err = locateByUser(ctx, p.in.Repository); err != nil {
 		return nil, err
 	}
-	unlock, err := at.lock(ctx)
+	unlock, err := p.at.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	p := &Plan{in: in, at: at}
 	if err := p.findTarget(ctx); err != nil {
-		return nil, fmt.Errorf("merge into %s: %w", in.Repository, err)
+		return nil, fmt.Errorf("%s %s: %w", p.verb(), p.in.Repository, err)
 	}
 	p.New = p.Old
-	if p.Already, err = at.mergedTip(ctx, in.RunID, in.Head, p.Old); err != nil || p.Already != "" {
-		return p, err
+	merged, undone, err := p.at.lastMerge(ctx, p.in.RunID, p.in.Head, p.Old)
+	if err != nil {
+		return nil, err
 	}
-	if err := p.makeCommits(ctx); err != nil {
-		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
+	if err = commit(p, merged, undone); err == nil && p.Commits > 0 {
+		failpoint.Hit("merge.after-commits")
+		err = p.tryTree(ctx)
 	}
-	failpoint.Hit("merge.after-commits")
-	if p.Commits == 0 || !p.mine {
-		return p, nil
+	if err != nil {
+		return nil, fmt.Errorf("%s branch %s: %w", p.verb(), p.Into, err)
 	}
-	if err := p.tryTree(ctx); err != nil {
-		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
+	return p, nil
+}
+
+func (p *Plan) verb() string {
+	if p.undo {
+		return "undo on"
 	}
-	p.HooksOff, err = at.changedHooks(ctx, p.Old, p.New)
-	return p, err
+	return "merge into"
 }
 
 // makeCommits makes the new commits on the tip of the branch.
@@ -124,20 +144,11 @@ func (p *Plan) makeCommits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := p.at.openDraft(ctx, p.Old)
+	d, err := p.openDraft(ctx)
 	if err != nil {
 		return err
 	}
 	defer d.close(context.WithoutCancel(ctx))
-	failpoint.Hit("merge.in-draft")
-	committer, err := d.identify(ctx)
-	if err != nil {
-		return err
-	}
-	p.Unnamed = committer == ""
-	if p.in.By == "" {
-		p.in.By = committer
-	}
 	tree, err := p.at.treeOf(ctx, p.Old)
 	if err != nil {
 		return err
@@ -159,6 +170,25 @@ func (p *Plan) makeCommits(ctx context.Context) error {
 	checked, err := p.at.treeOf(ctx, p.in.Head)
 	p.Checked = checked == tree
 	return err
+}
+
+// openDraft makes the temporary work tree at the tip of the branch, and learns who commits.
+func (p *Plan) openDraft(ctx context.Context) (*draft, error) {
+	d, err := p.at.openDraft(ctx, p.Old)
+	if err != nil {
+		return nil, err
+	}
+	failpoint.Hit("merge.in-draft")
+	committer, err := d.identify(ctx)
+	if err != nil {
+		d.close(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	p.Unnamed = committer == ""
+	if p.in.By == "" {
+		p.in.By = committer
+	}
+	return d, nil
 }
 
 // findTarget finds the branch, its tip, and whether the work tree has it checked out.
@@ -196,13 +226,17 @@ func (p *Plan) findTarget(ctx context.Context) error {
 func (p *Plan) ref() string { return "refs/heads/" + p.Into }
 
 // tryTree refuses to merge into a work tree whose files are in the way, before checks take their time.
-func (p *Plan) tryTree(ctx context.Context) error {
+func (p *Plan) tryTree(ctx context.Context) (err error) {
+	if !p.mine {
+		return nil
+	}
 	u := p.at.user()
 	_, _ = u.Run(ctx, "update-index", "-q", "--refresh") // read-tree takes a file with another time for changed
 	if _, err := u.Run(ctx, "read-tree", "-m", "-u", "--dry-run", "--no-recurse-submodules", string(p.Old), string(p.New)); err != nil {
-		return fmt.Errorf("the work tree %s: %w: commit, stash or move the files in the way, then merge again", p.at.root, err)
+		return fmt.Errorf("the work tree %s: %w: commit, stash or move the files in the way, then try again", p.at.root, err)
 	}
-	return nil
+	p.HooksOff, err = p.at.changedHooks(ctx, p.Old, p.New)
+	return err
 }
 
 // changedHooks returns the directory of the work tree that holds the user's hooks, if a merge changes files in it.
@@ -248,7 +282,11 @@ func (p *Plan) Apply(ctx context.Context) error {
 	}
 	ctx = context.WithoutCancel(ctx) // git has the interrupt of the terminal, too, and says what came of it
 	u := p.at.user()
-	action := "ratchet: merge " + string(p.in.RunID) // in the log of the branch
+	action := "ratchet: merge " // in the log of the branch
+	if p.undo {
+		action = "ratchet: undo "
+	}
+	action += string(p.in.RunID)
 	u.Environ = []string{"GIT_REFLOG_ACTION=" + action}
 	if p.HooksOff != "" {
 		u.Config = append(u.Config, noHooks)

@@ -70,7 +70,7 @@ func (at place) lock(ctx context.Context) (unlock func(), err error) {
 	defer cancel()
 	lock, err := git.Lock(waiting, filepath.Join(at.common, draftName+".lock"))
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		err = errors.New("another merge into this repository is in progress: wait until it ends, then merge again")
+		err = errors.New("another merge or undo in this repository is in progress: wait until it ends, then try again")
 	}
 	return func() { _, _ = git.RemoveLock(lock), lock.Close() }, err
 }
@@ -102,25 +102,31 @@ func (at place) treeOf(ctx context.Context, c run.Commit) (git.ID, error) {
 	return git.ID(strings.TrimSpace(string(out))), err
 }
 
-// mergedTip returns the tip of the commits by which the run's head was merged into the branch at tip: the head
-// itself, or the last commit that names it. It is empty if there are none.
-func (at place) mergedTip(ctx context.Context, id run.ID, head, tip run.Commit) (run.Commit, error) {
-	_, err := at.repo.Run(ctx, "merge-base", "--is-ancestor", string(head), string(tip))
+// lastMerge returns the tip of the commits by which the run's head was merged into the branch at tip: the head itself, or
+// the last commit that names it. It is empty if there are none, or if a later commit has undone the merge: then that one
+// is returned.
+func (at place) lastMerge(ctx context.Context, id run.ID, head, tip run.Commit) (merged, undone run.Commit, err error) {
+	_, err = at.repo.Run(ctx, "merge-base", "--is-ancestor", string(head), string(tip))
+	if err != nil && git.ExitCode(err) != 1 {
+		return "", "", err
+	}
+	args := []string{"log", "--format=%H%x00%(trailers:key=" + headTrailer + ",valueonly,separator=%x2C)%x00%(trailers:key=Ratchet-Run,valueonly,separator=%x2C)%x00%(trailers:key=" + undoneTrailer + ",valueonly,separator=%x2C)",
+		"--fixed-strings", "--grep=" + headTrailer + ": " + string(head), "--grep=" + undoneTrailer + ": " + string(id), string(tip)}
 	if err == nil {
-		return head, nil
+		merged, args = head, append(args, "^"+string(head))
 	}
-	if git.ExitCode(err) != 1 {
-		return "", err
-	}
-	out, err := at.repo.Run(ctx, "log", "--format=%H%x00%(trailers:key=Ratchet-Head,valueonly,separator=%x2C)%x00%(trailers:key=Ratchet-Run,valueonly,separator=%x2C)",
-		"--fixed-strings", "--grep="+headTrailer+": "+string(head), string(tip), "--")
+	out, err := at.repo.Run(ctx, append(args, "--")...)
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
-		if len(f) == 3 && f[1] == string(head) && slices.Contains(strings.Split(f[2], ","), string(id)) {
-			return run.Commit(f[0]), err
+		switch {
+		case len(f) != 4:
+		case f[1] == string(head) && slices.Contains(strings.Split(f[2], ","), string(id)):
+			return run.Commit(f[0]), "", err
+		case slices.Contains(strings.Split(f[3], ","), string(id)):
+			return "", run.Commit(f[0]), err
 		}
 	}
-	return "", err
+	return merged, "", err
 }
 
 // RemoveBranch removes the branch of a run that was merged. The error says why it stays: it is not at the run's head,

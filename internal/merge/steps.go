@@ -76,7 +76,7 @@ func (p *Plan) countLanded(ctx context.Context, steps []step) (int, error) {
 		if id == runOf(steps[n].own) {
 			continue
 		}
-		tip, err := p.at.mergedTip(ctx, id, steps[n-1].commit, p.Old)
+		tip, _, err := p.at.lastMerge(ctx, id, steps[n-1].commit, p.Old)
 		if err != nil || tip != "" {
 			return n, err
 		}

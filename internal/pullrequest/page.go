@@ -211,6 +211,11 @@ func writeSection(b *strings.Builder, title string, lines []string) {
 	}
 }
 
+// Undone returns the line of a page that says where and when the merge of its run was undone.
+func Undone(branch string, at time.Time) string {
+	return fmt.Sprintf("Undone on branch %s at %s.", codeSpan(branch), at.Format(time.DateTime))
+}
+
 // codeSpan returns a text as a code span, in one line.
 func codeSpan(text string) string {
 	text = display.OneLine(text, maxQuoted)

@@ -1,4 +1,4 @@
-// Package pagework gives the review page the commands that finish work: merge, retry and run.
+// Package pagework gives the review page the commands that finish work: merge, undo, retry and run.
 package pagework
 
 import (
@@ -30,6 +30,16 @@ func (p Commands) Merge(ctx context.Context, id run.ID, into, by string) error {
 		args = append(args, "--toolchain="+dir)
 	}
 	_, err := p.Factory.Call(ctx, append(args, "--", string(id))...)
+	return err
+}
+
+// Undo undoes as `starter undo` does.
+func (p Commands) Undo(ctx context.Context, id run.ID, from, by string) error {
+	args := []string{"undo", "--from=" + from}
+	if by != p.Factory.UserName() {
+		args = append(args, "--by="+by)
+	}
+	_, err := p.Factory.Call(ctx, false, append(args, "--", string(id))...)
 	return err
 }
 

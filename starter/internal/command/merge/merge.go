@@ -204,20 +204,31 @@ const maxChain = 50
 
 // addBefore adds who made the commits of the runs before a run, as far as their events are at hand.
 func (m makers) addBefore(ctx context.Context, c *factory.Factory, r runref.Found, in run.Input) {
-	for range maxChain {
-		if in.Before == nil {
-			break
-		}
-		events, err := r.Events(ctx, in.Before.RunID, "")
-		if err != nil && recordedOnly(c, in.Before.RunID, &events) != nil || len(events) == 0 {
-			break
-		}
+	eachBefore(ctx, c, r, in, func(_ run.ID, events []run.Event) {
 		before := makersOf(events)
 		maps.Copy(m.approved, before.approved)
 		maps.Copy(m.wrote, before.wrote)
+	})
+}
+
+// eachBefore calls use with the runs before a run, the last first, and with their events as far as they are at hand.
+func eachBefore(ctx context.Context, c *factory.Factory, r runref.Found, in run.Input, use func(run.ID, []run.Event)) {
+	for range maxChain {
+		if in.Before == nil {
+			return
+		}
+		id := in.Before.RunID
+		events, err := r.Events(ctx, id, "")
+		if err != nil && recordedOnly(c, id, &events) != nil {
+			events = nil
+		}
+		use(id, events)
+		if len(events) == 0 {
+			return
+		}
 		created, ok := events[0].Payload.(run.RunCreated)
 		if !ok {
-			break
+			return
 		}
 		in = created.Input
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/pullrequest"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -52,12 +53,20 @@ func showRun(ctx context.Context, c *factory.Factory, r runref.Found) error {
 	if err != nil {
 		return err
 	}
+	undone := ""
+	if facts, err := r.Facts(ctx, r.ID); err == nil && s.State.Status == run.Completed {
+		if stands, err := review.NewDisk(c.RunsDir).Standing(ctx, facts); err == nil && stands.Undone != "" {
+			undone = stands.Undone
+			page += "\n" + pullrequest.Undone(undone, stands.At) + "\n"
+		}
+	}
 	if c.JSON {
 		return c.PrintJSON(struct {
 			RunID    run.ID   `json:"runId"`
 			Name     run.Name `json:"name,omitempty"`
+			Undone   string   `json:"undone,omitempty"` // the branch
 			Markdown string   `json:"markdown"`
-		}{r.ID, r.Name, page})
+		}{r.ID, r.Name, undone, page})
 	}
 	c.Printf("%s", page)
 	return nil
