@@ -118,7 +118,22 @@ type ProposeResult struct {
 	Retries   []run.Retry   `json:"retries,omitempty"`
 }
 
-// PartInput names the accepted part of a refused patch. The number of the gate that refused the patch is
+// EditInput is a patch that a person has made of the pending one. The number of the gate is part of the name of its
+// artifact.
+type EditInput struct {
+	Call
+	Of    run.Proposal `json:"of"`
+	Patch string       `json:"patch"`
+	Gate  int          `json:"gate"`
+}
+
+// EditResult refers to the edited patch as it would be applied, or holds the reason why it cannot be.
+type EditResult struct {
+	Edit    *run.Ref     `json:"edit,omitempty"`
+	Refusal *run.Problem `json:"refusal,omitempty"`
+}
+
+// PartInput names the accepted part of a refused patch, or its edit. The number of the gate that refused the patch is
 // part of the name of the part's artifact.
 type PartInput struct {
 	Call

@@ -244,6 +244,11 @@ func TestEachActivitySaysThatTheRecordIsBehind(t *testing.T) {
 			c.Header = p
 			return fail(s, s.acts.TakePart, activities.PartInput{Call: c})
 		},
+		"KeepEdit": func(s *fixture, p activities.Header) error {
+			c := s.call(run.Execute)
+			c.Header = p
+			return fail(s, s.acts.KeepEdit, activities.EditInput{Call: c})
+		},
 		"Apply": func(s *fixture, p activities.Header) error {
 			return fail(s, s.acts.Apply, activities.ApplyInput{Header: p, Base: s.base, Patch: run.Ref{Name: "none"}})
 		},

@@ -153,6 +153,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a second engine on the same directory", func(b bench) { b.expect(0, "up", "--port", "0", "--ui-port", "0") }},
 		{"a run from approval to approval", testApprovals},
 		{"a rejection that is final", testFinalRejection},
+		{"an edit", testEdit},
 		{"a question", testQuestion},
 		{"a check whose program is installed later", testCheckThatCannotRun},
 		{"a check whose program is missing before the start", testBaselineThatCannotRun},

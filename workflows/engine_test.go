@@ -35,7 +35,7 @@ func activitiesByName(w *fakeActivities) map[string]any {
 	return map[string]any{
 		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
 		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
-		"CheckBranch": w.CheckBranch, "TakePart": w.TakePart, "TellSession": w.TellSession,
+		"CheckBranch": w.CheckBranch, "TakePart": w.TakePart, "KeepEdit": w.KeepEdit, "TellSession": w.TellSession,
 	}
 }
 
@@ -200,6 +200,17 @@ func (p *testRun) decide(v run.Verdict, final bool) {
 func (p *testRun) accept(reason string, files ...string) {
 	p.t.Helper()
 	p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: p.approval().ApprovalID, Decision: run.Approve, By: "kim", Reason: reason, Files: files})
+}
+
+// edit waits for an approval and puts another patch in its place. A patch that is refused leaves the approval as it is.
+func (p *testRun) edit(patch string) {
+	p.t.Helper()
+	d := run.Decision{ApprovalID: p.approval().ApprovalID, Decision: run.Edit, By: "kim", Patch: patch}
+	p.signal(workflows.ApprovalMessage, d)
+	if patch == badEdit {
+		p.seen = ""
+		p.until("the edit is refused", func() bool { return len(p.pending().RefusedSignals) == 1 })
+	}
 }
 
 func (p *testRun) settle(v run.Verdict, final bool) {

@@ -214,9 +214,31 @@ func (w *fakeActivities) TakePart(_ context.Context, in activities.PartInput) (a
 		return activities.PartResult{Refusal: problem}, nil
 	}
 	name := "part of " + in.Part.Of.Patch.Name
+	if in.Part.Edit != nil {
+		name = in.Part.Edit.Name
+	}
 	p := patch(name).Proposal
 	p.Base, p.PartOf = in.Part.Of.Base, in.Part.Of.Patch.Digest
+	if in.Part.Edit != nil {
+		p.EditedBy = in.Part.By
+	}
 	return activities.PartResult{Proposal: p}, nil
+}
+
+// badEdit is an edit that does not apply.
+const badEdit = "bad"
+
+func (w *fakeActivities) KeepEdit(_ context.Context, in activities.EditInput) (activities.EditResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.record(in.Header); err != nil {
+		return activities.EditResult{}, err
+	}
+	if in.Patch == badEdit {
+		return activities.EditResult{Refusal: &run.Problem{Code: "CONFLICT", Message: "line 3 is not there"}}, nil
+	}
+	ref := patch("edit of " + in.Of.Patch.Name).Proposal.Patch
+	return activities.EditResult{Edit: &ref}, nil
 }
 
 func (w *fakeActivities) Apply(_ context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {

@@ -14,6 +14,9 @@ import (
 func (r *runner) gateProposal(ctx workflow.Context) error {
 	if r.s.NeedsApproval() {
 		r.emitEvent(ctx, r.s.NewApproval())
+		if by, ok := r.s.ChosenBy(); ok {
+			r.emitEvent(ctx, run.ApprovalGranted{ApprovalID: r.s.State.PendingApprovalID, By: by, Reason: "chosen from the patch before"})
+		}
 		return nil
 	}
 	return r.applyPatch(ctx)
@@ -30,13 +33,15 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 		return err
 	}
 	d := r.decision
-	r.decision = nil
+	defer func() { r.decision = nil }() // not before an edit is kept: no other decision is taken meanwhile
 	switch {
 	case !settled:
 		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdueText("decision", r.s.WaitLimit()), Final: true})
 	case d == nil: // the history is long: wait in a new one
-	case d.Decision == run.Approve && len(d.Files) > 0:
-		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Files: d.Files})
+	case d.Decision == run.Edit:
+		return r.takeEdit(ctx, *d)
+	case d.TakesPart():
+		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Files: d.Files, Hunks: d.Hunks})
 	case d.Decision == run.Approve:
 		r.emitEvent(ctx, run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Session: d.Session})
 	default:

@@ -55,7 +55,7 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		r.registerQuery(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.registerQuery(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
 		message.Register(ctx, r.inbox, message.Kind[run.Decision, Accepted]{
-			Name: ApprovalMessage, Form: `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false,"files":[]}`,
+			Name: ApprovalMessage, Form: `{"approvalId":"...","decision":"approve|reject|edit","by":"...","reason":"...","final":false,"session":false,"files":[],"hunks":[{"file":"...","hunks":[1]}],"patch":"..."}`,
 			Check: r.checkDecision, Parse: run.ParseDecision, Take: r.takeDecision,
 		}),
 		message.Register(ctx, r.inbox, message.Kind[run.Reply, Accepted]{

@@ -204,13 +204,14 @@ var paths = []path{
 		},
 		input: func(in *run.Input) { in.MaxFix = new(1) },
 		play:  func(p *testRun) { p.answer("blue") }},
-	{name: "part-accepted", policy: run.Always, status: run.Completed, play: func(p *testRun) { p.accept("", "a.go"); p.decide(run.Approve, false) }},
+	{name: "part-accepted", policy: run.Always, status: run.Completed, play: func(p *testRun) { p.accept("", "a.go") }},
 	{name: "part-accepted-rest-sent-back", policy: run.Always, status: run.Completed,
 		play: func(p *testRun) {
 			p.accept("b.go loses cents", "a.go")
 			p.decide(run.Approve, false)
-			p.decide(run.Approve, false)
 		}},
+	{name: "edited", policy: run.Always, status: run.Completed,
+		play: func(p *testRun) { p.edit(badEdit); p.edit("diff"); p.decide(run.Approve, false) }},
 	{name: "part-cannot-stand-alone", policy: run.Always, status: run.Completed,
 		fakeActivities: func() *fakeActivities {
 			return &fakeActivities{unfit: []*run.Problem{{Code: "PART", Message: "the patch does not change z.go"}}}

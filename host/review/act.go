@@ -19,11 +19,13 @@ import (
 // The fields of the forms.
 const (
 	tokenField = "token"
-	idField    = "id"   // of the approval or question that was shown
-	verbField  = "verb" // of the button
-	textField  = "text" // reason, answer or note
-	onceField  = "once" // names the form
-	fileField  = "file" // names of the files that are accepted; in an address the number of a file
+	idField    = "id"    // of the approval or question that was shown
+	verbField  = "verb"  // of the button
+	textField  = "text"  // reason, answer or note
+	onceField  = "once"  // names the form
+	hunkField  = "hunk"  // marked hunks, as path:number
+	patchField = "patch" // of an edit
+	fileField  = "file"  // names of the files that are accepted; in an address the number of a file
 	// pendingField is the approval that a refusal settles, where the attempt that was shown is not its first.
 	pendingField = "pending"
 	remarkField  = "remark" // prefix: remark:new:8:slug.go
@@ -72,16 +74,19 @@ func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) 
 		if ask, ok := errors.AsType[askError](err); ok {
 			wrong.why, wrong.ask = "", int(ask)
 		}
-		if name == "note" {
+		switch {
+		case name == "note":
 			wrong.note = r.PostForm.Get(textField)
-		} else {
+		case r.PostForm.Get(verbField) == verbEdit:
+			wrong.edit = r.PostForm.Get(patchField)
+		default:
 			draft, _ := p.reasonOf(r.Context(), id, r.PostForm.Get(idField), r.PostForm) // the words alone if the lines are gone
 			wrong.draft = firstOf(draft, r.PostForm.Get(textField))
 		}
 		p.showRun(w, r, id, wrong)
 		return
 	}
-	if name == "decide" || name == "answer" {
+	if out.path == "" && (name == "decide" || name == "answer") {
 		out.path = p.nextAfter(r.Context(), RunPath(id))
 	}
 	leadTo(w, r, out, RunPath(id))
@@ -109,7 +114,8 @@ const (
 	verbSession = "session" // approve, and allow the like in the session
 	verbReject  = "reject"
 	verbFinal   = "final" // reject, and end the run
-	verbPart    = "part"  // approve the marked files
+	verbPart    = "part"  // approve the marked files and hunks
+	verbEdit    = "edit"  // another patch takes its place
 	verbAnswer  = "answer"
 	verbRetry   = "retry"
 )
@@ -135,9 +141,13 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 	case verbFinal:
 		d.Decision, d.Final, said = run.Reject, true, "ended"
 	case verbPart:
-		if d.Files, said = form[fileField], "part"; len(d.Files) == 0 {
-			return outcome{}, faultError("mark the files that you accept")
+		d.Files, d.Hunks, said = form[fileField], hunksIn(form), "part"
+		if !d.TakesPart() {
+			return outcome{}, faultError("mark the files or hunks that you accept")
 		}
+	case verbEdit:
+		d.Decision, d.Patch = run.Edit, form.Get(patchField)
+		return outcome{said: "edited", path: RunPath(id)}, p.runs.Decide(ctx, id, d)
 	default:
 		return outcome{}, errVerb
 	}
@@ -152,6 +162,23 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 		return outcome{}, faultError("write what to change, in the field or at a line of the patch")
 	}
 	return outcome{said: said}, p.runs.Decide(ctx, id, d)
+}
+
+// hunksIn returns the marked hunks of the files that are not marked as a whole.
+func hunksIn(form url.Values) (list []hunks.Choice) {
+	for _, mark := range form[hunkField] {
+		at := strings.LastIndexByte(mark, ':')
+		n, err := strconv.Atoi(mark[at+1:])
+		if at < 0 || err != nil || slices.Contains(form[fileField], mark[:at]) {
+			continue
+		}
+		i := slices.IndexFunc(list, func(c hunks.Choice) bool { return c.File == mark[:at] })
+		if i < 0 {
+			i, list = len(list), append(list, hunks.Choice{File: mark[:at]})
+		}
+		list[i].Numbers = append(list[i].Numbers, n)
+	}
+	return list
 }
 
 // countComments counts the comments of a form: those at lines, and the text below them.

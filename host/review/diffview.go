@@ -25,7 +25,10 @@ type fileView struct {
 	Link                     string // path of the page that shows more of it; empty: none does
 }
 
-type hunkView struct{ Blocks []blockView }
+type hunkView struct {
+	Number int // from 1
+	Blocks []blockView
+}
 
 // blockView is a run of lines that stay, or of lines that replace others. Left and Right are the same where they stay.
 type blockView struct {
@@ -87,12 +90,12 @@ func showFiles(files []hunks.File, left *room) (views []fileView) {
 		if f.Change == hunks.Modified {
 			v.Change = ""
 		}
-		for _, h := range f.Hunks {
+		for n, h := range f.Hunks {
 			lines := left.fit(h.Lines)
 			v.Hidden += len(h.Lines) - len(lines)
 			v.Cut += left.countCut(lines)
 			if len(lines) > 0 {
-				v.Hunks = append(v.Hunks, hunkView{blocksOf(f.Name, lines, left)})
+				v.Hunks = append(v.Hunks, hunkView{n + 1, blocksOf(f.Name, lines, left)})
 			}
 		}
 		views = append(views, v)

@@ -309,6 +309,43 @@ func TestSomeFilesAreAccepted(t *testing.T) {
 	}
 }
 
+// Some hunks of a file are accepted by their numbers, and a file that is marked as a whole is not cut.
+func TestSomeHunksAreAccepted(t *testing.T) {
+	e := newEngine(t, "be polite")
+	two := patchText + "@@ -30,1 +30,2 @@\n x\n+y\n"
+	e.propose("two files", two+strings.ReplaceAll(two, "greet.go", "other.go"))
+	v := serve(t, review.Config{}, e).enter("kim")
+	if body := v.get("/runs/r1").body; !strings.Contains(body, `name="hunk" value="greet.go:2"`) {
+		t.Fatalf("no hunk can be marked:\n%s", body)
+	}
+	form := v.yes()
+	form.Set("verb", "part")
+	form["file"], form["hunk"] = []string{"other.go"}, []string{"greet.go:2", "other.go:1"}
+	if r := v.post(decidePath, form); r.code != http.StatusSeeOther || !strings.Contains(strings.Join(e.messages(), "|"), "files [other.go]") || !strings.Contains(strings.Join(e.messages(), "|"), "hunks [{greet.go [2]}]") {
+		t.Errorf("%d: %q", r.code, e.messages())
+	}
+}
+
+// A patch is edited on the page. One that the run refuses stays in its field, with the reason.
+func TestAPatchIsEdited(t *testing.T) {
+	e := newEngine(t, "be polite")
+	e.propose("a patch", patchText)
+	v := serve(t, review.Config{}, e).enter("kim")
+	if body := v.get("/runs/r1").body; !strings.Contains(body, `name="patch"`) {
+		t.Fatalf("no field for an edit:\n%s", body)
+	}
+	form := v.yes()
+	form.Set("verb", "edit")
+	form.Set("patch", "refuse me <b>")
+	if r := v.post(decidePath, form); r.code != http.StatusConflict || !strings.Contains(r.body, "line 3 is not there") || !strings.Contains(r.body, "refuse me &lt;b&gt;</textarea>") {
+		t.Errorf("an edit that does not apply: %d\n%s", r.code, r.body)
+	}
+	form.Set("patch", "a diff\r\nof mine")
+	if r := v.post(decidePath, form); r.code != http.StatusSeeOther || r.header.Get("Location") != "/runs/r1?said=edited" || len(e.messages()) != 1 || !strings.HasSuffix(e.messages()[0], "a diff\nof mine") {
+		t.Errorf("%d to %s: %q", r.code, r.header.Get("Location"), e.messages())
+	}
+}
+
 // A tool's whole input is shown: the command as a person types it, and beside it each other member.
 func TestAToolsInputIsShown(t *testing.T) {
 	for input, want := range map[string][]string{

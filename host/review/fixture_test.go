@@ -172,7 +172,13 @@ func (e *engine) Decide(_ context.Context, id run.ID, d run.Decision) error {
 	if err := e.s.CheckDecision(d); err != nil {
 		return &runs.RefusedError{Reason: err.Error()}
 	}
-	e.take("%s %s by %s final %v session %v files %v: %s", d.Decision, d.ApprovalID, d.By, d.Final, d.Session, d.Files, d.Reason)
+	if d.Decision == run.Edit && strings.Contains(d.Patch, "refuse me") {
+		return &runs.RefusedError{Reason: "the edited patch is refused: line 3 is not there"}
+	}
+	e.take("%s %s by %s final %v session %v files %v: %s", d.Decision, d.ApprovalID, d.By, d.Final, d.Session, d.Files, d.Reason+d.Patch)
+	if len(d.Hunks) > 0 {
+		e.take("hunks %v", d.Hunks)
+	}
 	if d.Decision == run.Approve && len(d.Files) == 0 {
 		e.emit(run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason})
 	} else {

@@ -23,7 +23,8 @@ type gateView struct {
 	Facts   []review.Fact
 	Next    run.Outlook
 	Then    string // what Apply does
-	Part    bool   // some of the files can be accepted
+	Part    bool   // some of the files or hunks can be accepted
+	Edit    string // the patch, for an edit; empty: the page offers none
 	Missing string // why not all of it is shown
 	Whole   string // path of the whole patch, where not all of it is shown
 	Kept    bool   // the browser shows it already: only its id is sent
@@ -95,7 +96,14 @@ func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, want
 		patch = []byte(a.Excerpt)
 	}
 	files := v.readFiles(id, patch)
-	v.Part = a.Next.Part != "" && len(files) > 1
+	n := 0
+	for _, f := range files {
+		n += max(1, len(f.Hunks))
+	}
+	v.Part = a.Next.Part != "" && n > 1
+	if text := string(patch); a.Next.Edit != "" && err == nil && len(text) <= run.MaxEditBytes && safeText(text) == text { // a field shows no other
+		v.Edit = text
+	}
 	v.Changes = p.changesOf(id, a, events, files)
 	return v
 }
@@ -182,7 +190,7 @@ func (p *page) addTool(v *gateView, id run.ID, a run.PendingApproval) {
 
 // changesOf returns how the patch differs from the one that was refused before it; nil: none was.
 func (p *page) changesOf(id run.ID, a run.PendingApproval, events []run.Event, files []hunks.File) *changesView {
-	if a.Refused == nil || a.PartOf != "" {
+	if a.Refused == nil {
 		return nil
 	}
 	no := lastRejection(events)

@@ -140,7 +140,8 @@ func codeOf(err error) int {
 // saidWords say what a form has done, by the word in the address that follows it.
 var saidWords = map[string]string{
 	"approved": "Approved.", "rejected": "Sent back.", "ended": "Refused: the run ends.",
-	"part":    "Accepted: the marked files come back as a patch of their own.",
+	"part":    "Accepted: what you marked is applied as a patch of its own.",
+	"edited":  "Edited: your patch is proposed in the place of the other.",
 	"allowed": "Allowed.", "refused": "Refused.", "answered": "Answered.", "noted": "Noted for the next prompt.", "canceled": "The run is ending.", "started": "Started.",
 }
 

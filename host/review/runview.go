@@ -51,6 +51,7 @@ type runView struct {
 	Ask        int         // comments beside a yes, of which the person is asked; zero: none are
 	Draft      string      // words of a form that was refused
 	NoteDraft  string      // of the note's
+	EditDraft  string      // of the patch's
 	Words      string      // of a form that was refused, where the page has no field for them
 	Once       string      // names the note of this form: sent twice it is one note
 }
@@ -96,27 +97,27 @@ func (p *page) viewRun(ctx context.Context, id run.ID) (runs.View, error) {
 
 // problem is why a form that was sent has done nothing, and the words that it held: of the note, or of any other form.
 type problem struct {
-	why, draft, note string
-	ask              int // comments beside a yes, of which the person is asked
+	why, draft, note, edit string
+	ask                    int // comments beside a yes, of which the person is asked
 }
 
 // showRun answers with the page of a run, and with the problem of a form.
 func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong problem) {
 	s, err := p.lookAt(r.Context(), id)
 	if err != nil {
-		showLoss(w, r, codeOf(err), err.Error(), wrong.draft+wrong.note)
+		showLoss(w, r, codeOf(err), err.Error(), wrong.draft+wrong.note+wrong.edit)
 		return
 	}
 	v := p.viewOf(r.Context(), s, askedOf(r))
 	v.shell = r.shell(v.Name)
 	v.Wrong, v.Live = wrong.why, v.Path+"/live"
 	v.Walk, v.Waits = p.walkFrom(r.Context(), v.Path)
-	v.Ask, v.Draft, v.NoteDraft = wrong.ask, wrong.draft, wrong.note
+	v.Ask, v.Draft, v.NoteDraft, v.EditDraft = wrong.ask, wrong.draft, wrong.note, wrong.edit
 	switch {
 	case v.Over:
-		v.Words = safeText(wrong.draft + wrong.note)
+		v.Words = safeText(wrong.draft + wrong.note + wrong.edit)
 	case v.Gate == nil && (v.Question == nil || len(v.Question.Choices) > 0): // it was settled meanwhile
-		v.Words = safeText(wrong.draft)
+		v.Words = safeText(wrong.draft + wrong.edit)
 	}
 	code := http.StatusOK
 	if wrong.why != "" || wrong.ask > 0 {

@@ -165,11 +165,24 @@ func eventWords(e run.Event, tools map[string]bool) (mark, text string) {
 
 // rejectionWords tells a no, or the acceptance of some files.
 func rejectionWords(p run.ApprovalRejected, by string, tool bool) (mark, text string) {
+	chosen := display.Count(len(p.Files), "file", "files")
+	n := 0
+	for _, c := range p.Hunks {
+		n += len(c.Numbers)
+	}
 	switch {
-	case len(p.Files) > 0 && p.Reason == "":
-		return "½", fmt.Sprintf("accepted %s%s; the rest is dropped", display.Count(len(p.Files), "file", "files"), by)
-	case len(p.Files) > 0:
-		return "½", fmt.Sprintf("accepted %s%s; the rest goes back%s", display.Count(len(p.Files), "file", "files"), by, reasonWords(p.Reason))
+	case n > 0 && len(p.Files) > 0:
+		chosen += " and " + display.Count(n, "hunk", "hunks")
+	case n > 0:
+		chosen = display.Count(n, "hunk", "hunks")
+	}
+	switch {
+	case p.Edit != nil:
+		return "½", "edited" + by + reasonWords(p.Reason)
+	case len(p.Files)+n > 0 && p.Reason == "":
+		return "½", fmt.Sprintf("accepted %s%s; the rest is dropped", chosen, by)
+	case len(p.Files)+n > 0:
+		return "½", fmt.Sprintf("accepted %s%s; the rest goes back%s", chosen, by, reasonWords(p.Reason))
 	case tool || p.Final:
 		return "✗", "refused" + by + reasonWords(p.Reason)
 	}

@@ -186,9 +186,49 @@ func (c *Client) Result(ctx context.Context, id run.ID) (workflows.RunResult, er
 	return res, fmt.Errorf("run %s: %w", id, err)
 }
 
-// Decide sends a decision about an approval. The run itself accepts or refuses it.
+// Decide sends a decision about an approval. The run itself accepts or refuses it. For an edit Decide waits until the run has
+// looked whether the patch applies.
 func (c *Client) Decide(ctx context.Context, id run.ID, d run.Decision) error {
-	return c.sendMessage(ctx, id, workflows.ApprovalMessage, d)
+	if d.Decision != run.Edit {
+		return c.sendMessage(ctx, id, workflows.ApprovalMessage, d)
+	}
+	before, err := c.Pending(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := c.sendMessage(ctx, id, workflows.ApprovalMessage, d); err != nil {
+		return err
+	}
+	for {
+		now, err := c.Pending(ctx, id)
+		if err != nil {
+			return err
+		}
+		if r := lastRefused(now); r != lastRefused(before) {
+			return &RefusedError{r.Reason}
+		}
+		if now.Approval == nil || before.Approval == nil || now.Approval.ApprovalID != before.Approval.ApprovalID {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(editPoll):
+		}
+	}
+}
+
+// editPoll is how often a run is asked whether it has taken an edit.
+const editPoll = 100 * time.Millisecond
+
+// lastRefused returns the last decision that a run has refused.
+func lastRefused(p run.Pending) (last run.RefusedSignal) {
+	for _, r := range p.RefusedSignals {
+		if r.Signal == workflows.ApprovalMessage {
+			last = r
+		}
+	}
+	return last
 }
 
 // Reply answers a question.

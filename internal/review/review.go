@@ -44,8 +44,8 @@ func Facts(a run.PendingApproval) []Fact {
 	if a.Unboxed {
 		add(Warning, "sandbox off: "+run.Unboxed)
 	}
-	if a.PartOf != "" {
-		add(Warning, "these are the files you picked; approve to apply them")
+	if a.EditedBy != "" {
+		add(Warning, "edited by "+a.EditedBy)
 	}
 	if a.Next.RejectEnds {
 		add(Warning, "a rejection ends the run: "+a.Next.Reject)

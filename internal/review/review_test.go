@@ -69,7 +69,7 @@ func TestAPatchCannotSpeakForThePerson(t *testing.T) {
 
 func TestFactsSayWhatIsEasyToOverlook(t *testing.T) {
 	a := run.PendingApproval{
-		Reasons: []string{"touches auth"}, Unboxed: true, PartOf: "d", Baseline: "go test fails", Before: []string{"go vet"}, Repairs: []string{"counts"},
+		Reasons: []string{"touches auth"}, Unboxed: true, EditedBy: "kim", Baseline: "go test fails", Before: []string{"go vet"}, Repairs: []string{"counts"},
 		Next: run.Outlook{Reject: "the run ends as failed", RejectEnds: true},
 	}
 	var kinds []review.FactKind

@@ -150,6 +150,13 @@ func (s *Snapshot) adoptChoice(id string) {
 	s.Proposal, s.Chosen = s.Rivals[k].Proposal, candidate
 }
 
+// ProposalOf returns the pending proposal that an approval is about.
+func (s *Snapshot) ProposalOf(approvalID string) Proposal {
+	chosen := *s
+	chosen.adoptChoice(approvalID)
+	return *chosen.Proposal
+}
+
 // Slot names the agent session that serves a phase. Each candidate has a session of
 // its own. The fixer continues the session of the chosen candidate, if it has the
 // same provider and the input does not ask for a fresh session.

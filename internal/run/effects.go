@@ -131,7 +131,7 @@ func (s *Snapshot) grantApproval(phase Phase, p ApprovalGranted) {
 
 func (s *Snapshot) rejectApproval(p ApprovalRejected) {
 	asked := s.Approval.Permission
-	if asked == nil && len(p.Files) > 0 {
+	if asked == nil && (len(p.Files)+len(p.Hunks) > 0 || p.Edit != nil) {
 		s.acceptPart(p)
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/hunks"
 )
 
 // Event is one line of a run's history. Type equals the type of Payload:
@@ -173,9 +175,11 @@ type Proposal struct {
 	Repairs []string `json:"repairs,omitempty"`
 	// Excerpt is the head of the diff, made safe for display.
 	Excerpt string `json:"excerpt,omitempty"`
-	// PartOf is the digest of the patch that this one is a part of: a person accepted some of its files.
+	// PartOf is the digest of the patch that this one is a part or an edit of: a person accepted some of it, or changed it.
 	// It is empty for a patch that a provider proposed.
 	PartOf Digest `json:"partOf,omitempty"`
+	// EditedBy is who edited the patch; empty: nobody did.
+	EditedBy string `json:"editedBy,omitempty"`
 }
 
 // The payloads. Each event type has one.
@@ -248,15 +252,18 @@ type (
 		Reason     string `json:"reason,omitempty"`
 		Session    bool   `json:"session,omitempty"`
 	}
-	// ApprovalRejected is a no; Final ends the run. Files names the files that the
-	// approver accepts although the patch as a whole is refused. The run then proposes
-	// these files as a patch of their own; see Snapshot.Part.
+	// ApprovalRejected is a no; Final ends the run. Files names the files, and Hunks the hunks of other files, that the
+	// approver accepts although the patch as a whole is refused. Edit refers to the patch that the approver has made of
+	// it. The run then proposes these; see Snapshot.Part.
 	ApprovalRejected struct {
 		ApprovalID string   `json:"approvalId"`
 		By         string   `json:"by,omitempty"`
 		Reason     string   `json:"reason,omitempty"`
 		Final      bool     `json:"final,omitempty"`
 		Files      []string `json:"files,omitempty"`
+
+		Hunks []hunks.Choice `json:"hunks,omitempty"`
+		Edit  *Ref           `json:"edit,omitempty"`
 	}
 	// PatchApplied records that the branch holds the patch. Before and After sum up
 	// the branch against the run's base.

@@ -7,22 +7,24 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/exact"
+	"github.com/ratchet-dev/ratchet/internal/hunks"
 )
 
-// Verdict is an approver's yes or no.
+// Verdict is what an approver decides.
 type Verdict string
 
 // The verdicts. The zero Verdict settles nothing.
 const (
 	Approve Verdict = "approve"
 	Reject  Verdict = "reject"
+	Edit    Verdict = "edit" // another patch takes the place of the pending one
 )
 
 // UnmarshalText refuses an unknown verdict. A signal with an unknown verdict is
 // dropped whole.
 func (v *Verdict) UnmarshalText(b []byte) error {
-	if exact.Word(v, b, "decision", []Verdict{Approve, Reject}) != nil {
-		return fmt.Errorf("invalid decision %q: want approve or reject", clipText(string(b), maxNameBytes))
+	if exact.Word(v, b, "decision", []Verdict{Approve, Reject, Edit}) != nil {
+		return fmt.Errorf("invalid decision %q: want approve, reject or edit", clipText(string(b), maxNameBytes))
 	}
 	return nil
 }
@@ -37,11 +39,15 @@ type Decision struct {
 	// Session extends the approval of a tool call to similar calls in the agent's
 	// session: see Permit.
 	Session bool `json:"session,omitempty"`
-	// Files makes the approval one of some files of the patch, by their paths in the repository. Nothing
-	// is applied yet: the run proposes these files as a patch of their own, with an approval of its own.
-	// Reason is then the reason why the other files are sent back to the fixer once that patch is
-	// applied; without a reason they are dropped, and the checks judge the part.
-	Files []string `json:"files,omitempty"`
+	// Files makes the approval one of some files of the patch, by their paths in the repository, and Hunks of some hunks of
+	// further files. The run proposes and applies this part as a patch of its own, whose approval the decision is.
+	// Reason is then the reason why the rest is sent back to the fixer once that patch is
+	// applied; without a reason it is dropped, and the checks judge the part.
+	Files []string       `json:"files,omitempty"`
+	Hunks []hunks.Choice `json:"hunks,omitempty"`
+	// Patch is the unified diff, on the same base commit, that an edit proposes in the place of the pending patch. It is
+	// judged like any other, and asked about again where the policy asks.
+	Patch string `json:"patch,omitempty"`
 }
 
 // Reply answers the question that it names.
@@ -79,26 +85,30 @@ func (s *Snapshot) CheckDecision(d Decision) error {
 	case !s.offersApproval(d):
 		return fmt.Errorf("approval %q: %w", d.ApprovalID, ErrNotPending)
 	case d.Decision == "":
-		return errors.New("decision is missing: approve or reject")
-	case d.Decision == Approve && d.Final:
+		return errors.New("decision is missing: approve, reject or edit")
+	case d.Decision != Reject && d.Final:
 		return errors.New("an approval cannot be final: only a rejection ends the run")
+	case (d.Decision == Edit) != (d.Patch != ""):
+		return errors.New("a patch comes with the decision edit, and an edit with a patch")
 	case d.Session && (d.Decision != Approve || s.Approval == nil || s.Approval.Permission == nil):
 		return errors.New("only the approval of a tool call can hold for the session")
 	case len(d.Reason) > MaxTextBytes || len(d.By) > maxNameBytes:
 		return ErrTooLong
-	case len(d.Files) > 0:
-		return s.checkFiles(d)
+	case d.Decision == Edit:
+		return s.checkEdit(d)
+	case d.TakesPart():
+		return s.checkPart(d)
 	}
 	return nil
 }
 
-// offersApproval reports whether the decision names the pending approval or, for a
-// yes, one of its choices.
+// offersApproval reports whether the decision names the pending approval or, unless it
+// is a no, one of its choices.
 func (s *Snapshot) offersApproval(d Decision) bool {
 	if d.ApprovalID == "" || s.State.PendingApprovalID == "" {
 		return false
 	}
-	chosen := s.Approval != nil && d.Decision == Approve &&
+	chosen := s.Approval != nil && d.Decision != Reject &&
 		slices.ContainsFunc(s.Approval.Choices, func(c Choice) bool { return c.ApprovalID == d.ApprovalID })
 	return chosen || d.ApprovalID == s.State.PendingApprovalID
 }

@@ -12,7 +12,8 @@ type Outlook struct {
 	Approve string `json:"approve,omitempty"`
 	Reject  string `json:"reject,omitempty"`
 	Final   string `json:"final,omitempty"` // a final rejection
-	Part    string `json:"part,omitempty"`  // an approval that names files
+	Part    string `json:"part,omitempty"`  // an approval that names files or hunks
+	Edit    string `json:"edit,omitempty"`
 	// RejectEnds is set if a rejection ends the run, although it is not a final one.
 	RejectEnds bool   `json:"rejectEnds,omitempty"`
 	Retry      string `json:"retry,omitempty"` // a reply that repeats the step that failed
@@ -29,7 +30,7 @@ type Way struct{ Do, Leads string }
 // Ways returns the open ways.
 func (o Outlook) Ways() []Way {
 	all := []Way{
-		{"approve", o.Approve}, {"approve some files", o.Part}, {"reject", o.Reject}, {"reject --final", o.Final},
+		{"approve", o.Approve}, {"approve some of it", o.Part}, {"edit", o.Edit}, {"reject", o.Reject}, {"reject --final", o.Final},
 		{"retry", o.Retry}, {"answer", o.Answer}, {"answer " + FixWord + " ...", o.Fix},
 		{"answer " + againWord, o.Again}, {"answer " + withoutWord, o.Without}, {"answer " + stopWord, o.Stop},
 	}
@@ -45,13 +46,14 @@ func (s *Snapshot) approvalOutlook() Outlook {
 		Reject:  rejected.describeNext(" with your reason"),
 		Final:   s.snapshotAfter(ApprovalRejected{Final: true}).describeNext(""),
 	}
-	if s.Proposal != nil && s.Proposal.Stat.Files > 1 {
-		o.Part = "these files become a patch of their own, shown next; with a reason, the other files go back to the agent"
+	if s.Proposal != nil {
+		o.Part = "the chosen files or hunks are applied as a patch of their own; with a reason, the rest goes back to the agent"
+		o.Edit = "your patch takes its place, and is asked about like any other"
 	}
 	o.RejectEnds = rejected.Next.Do == Finish
 	if s.Approval.Permission != nil {
 		o.Approve, o.Reject = "the agent uses the tool and continues", "the agent reads your reason and continues without the tool"
-		o.Part = ""
+		o.Part, o.Edit = "", ""
 	}
 	return o
 }

@@ -18,6 +18,8 @@ func begun(t *testing.T, in run.Input, payloads ...run.Payload) *run.Snapshot {
 
 // Finding D3: what a no or an answer leads to is said beside the question.
 func TestOutlook(t *testing.T) {
+	const parts = "approve some of it: the chosen files or hunks are applied as a patch of their own; with a reason, the rest goes back to the agent\n" +
+		"edit: your patch takes its place, and is asked about like any other\n"
 	raised := run.QuestionRaised{QuestionID: "qst-1-1"}
 	toGate := []run.Payload{begin, planned, begin, produced}
 	toEvaluate := append(toGate[:4:4], applied, patched, begin)
@@ -37,10 +39,12 @@ func TestOutlook(t *testing.T) {
 	}{
 		{"a patch", 3, toGate,
 			"approve: the patch is applied, and the checks run\n" +
+				parts +
 				"reject: the agent tries again with your reason; this uses up no fix (0 of 3 fixes used)\n" +
 				"reject --final: the run ends as canceled"},
 		{"a patch where no fix is allowed", 0, toGate,
 			"approve: the patch is applied, and the checks run\n" +
+				parts +
 				"reject: the agent tries again with your reason; this uses up no fix (0 of 0 fixes used)\n" +
 				"reject --final: the run ends as canceled"},
 		{"a patch that is lost", 0, question(toGate, run.PatchApplyFailed{Error: run.Problem{Code: run.CodeArtifact}},

@@ -34,8 +34,10 @@ type Person struct {
 	// Page shows a long text; nil: it is printed. NewReply begins a text that the person edits; nil: there is no editor.
 	Page     func(text string) error
 	NewReply func(text string) (Draft, error)
+	NewEdit  func(patch string) (Draft, error) // as NewReply, for a patch
 
 	reply *reply // to the patch of the last gate; nil: none was begun
+	edit  *reply // an edit of that patch
 }
 
 // shownLines is the number of lines of a patch that are shown unless the person asks for more.
@@ -100,7 +102,7 @@ func (p *Person) printLabels(words []word) {
 
 // synonyms are whole words that mean a key.
 var synonyms = map[string]string{
-	"yes": "y", "no": "n", "diff": "d", "details": "d", "files": "f", "session": "s", "quit": "q", "later": "q", "retry": "r", "some": "a",
+	"yes": "y", "no": "n", "diff": "d", "details": "d", "files": "f", "session": "s", "quit": "q", "later": "q", "retry": "r", "some": "a", "edit": "e",
 }
 
 func findWord(line string, words []word) (string, bool) {
@@ -150,10 +152,13 @@ func (p *Person) Approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 	if a.Permission != nil {
 		return p.askForTool(ctx, a)
 	}
-	p.takeUpReply(a.ApprovalID)
+	p.reply, p.edit = p.reply.takeUp(a.ApprovalID), p.edit.takeUp(a.ApprovalID)
 	d, err := p.newGate(a).decide(ctx)
 	if p.reply != nil && !p.reply.sent {
-		p.leaveReply()
+		p.reply = p.leave(p.reply)
+	}
+	if p.edit != nil && !p.edit.sent {
+		p.edit = p.leave(p.edit)
 	}
 	return d, err
 }
@@ -215,6 +220,7 @@ type gate struct {
 	a        run.PendingApproval
 	decision run.Decision
 	files    []hunks.File
+	raw      string // the patch as it is; empty: it is not on this host
 	patch    string // safe for a terminal; where the patch cannot be read by file
 	whole    bool   // all of the patch is on this host
 }
@@ -226,7 +232,7 @@ func (p *Person) newGate(a run.PendingApproval) *gate {
 		g.patch = display.Text([]byte(a.Excerpt))
 		return g
 	}
-	g.whole = true
+	g.whole, g.raw = true, string(raw)
 	if g.files, err = hunks.Read(raw); err != nil {
 		g.patch = p.Screen.Diff(display.Text(raw))
 	}
@@ -244,8 +250,14 @@ func (g *gate) gateWords() []word {
 		list = append(list, word{"N", "in your editor", refuse + ", with a reason in your editor: text below a line " + below + " with file and line"})
 	}
 	list = append(list, word{"d", "all of it", "show all of it, in your pager if it is long"})
+	if g.NewEdit != nil && g.raw != "" {
+		list = append(list, word{"e", "edit", "edit the patch in your editor: what you save is proposed in its place"})
+	}
 	if len(g.files) > 1 {
-		list = append(list, word{"f", "by file", "show it file by file"}, word{"a", "some files", "accept some files: they become a patch of their own; the rest goes back or is dropped"})
+		list = append(list, word{"f", "by file", "show it file by file"})
+	}
+	if g.countHunks() > 1 {
+		list = append(list, word{"a", "some of it", "apply some files or hunks; the rest goes back or is dropped"})
 	}
 	return append(list, word{"q", "later", "decide later: the run waits"}, word{"end", "", "refuse it and end the run"})
 }
@@ -266,6 +278,8 @@ func (g *gate) pressKey(ctx context.Context, key string) (done bool, err error) 
 		return false, g.byFile(ctx)
 	case "a":
 		return g.acceptSome(ctx)
+	case "e":
+		return g.editPatch(ctx)
 	case "end":
 		return g.askForEnd(ctx, "patch", &g.decision)
 	}

@@ -1,6 +1,7 @@
 package dialog_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,9 +30,14 @@ type fixture struct {
 type fakeDraft struct {
 	text, edited string
 	gone         bool
+	patch        bool // the editor replaces the text
 }
 
 func (d *fakeDraft) Edit() (string, error) {
+	if d.patch {
+		d.text = cmp.Or(d.edited, d.text)
+		return d.text, nil
+	}
 	d.text = strings.Replace(d.text, "+ two\n", "+ two\n"+d.edited, 1)
 	if d.edited == "broken editor" {
 		return d.text, errors.New("the editor is broken")
@@ -64,6 +70,13 @@ func newFixture(t *testing.T, typed ...string) *fixture {
 				return nil, errors.New("there is no editor")
 			}
 			f.draft = &fakeDraft{text: text, edited: f.edited}
+			return f.draft, nil
+		},
+		NewEdit: func(text string) (dialog.Draft, error) {
+			if f.edited == "no editor" {
+				return nil, errors.New("there is no editor")
+			}
+			f.draft = &fakeDraft{text: text, edited: f.edited, patch: true}
 			return f.draft, nil
 		},
 		Report: func(run.Ref) (check.Report, bool) {
@@ -121,7 +134,14 @@ func TestOnlyADeliberateWordDecides(t *testing.T) {
 		"some, the rest dropped": {typed: []string{"a", "3", "-"}, want: run.Decision{Decision: run.Approve, Files: []string{"c.go"}}},
 		"some, then back":        {typed: []string{"a", "3", "", "q"}, err: later},
 		"no such file":           {typed: []string{"a", "1-9", "q"}, err: later, says: "not a number from 1 to 3"},
+		"some hunks":             {typed: []string{"a", "1 2.1", "-"}, want: run.Decision{Decision: run.Approve, Files: []string{"a.go", "b.go"}}},
+		"no such hunk":           {typed: []string{"a", "2.9", "q"}, err: later, says: "hunks of file 2: \"9\" is not a number from 1 to "},
 		"all files":              {typed: []string{"a", "1-3", "q"}, err: later, says: "use y to accept the patch"},
+		"an edit":                {typed: []string{"e", "y"}, edited: "+mine\n", want: run.Decision{Decision: run.Edit, Patch: "+mine\n"}},
+		"an edit, then back":     {typed: []string{"e", "n", "y"}, edited: "+mine\n", want: run.Decision{Decision: run.Approve}, says: "your text was not sent; it is saved in"},
+		"an edit of nothing":     {typed: []string{"e", "q"}, err: later, says: "you changed nothing: nothing was decided"},
+		"an edit without editor": {typed: []string{"e", "q"}, edited: "no editor", err: later, says: "there is no editor"},
+		"an edit that is long":   {typed: []string{"e", "q"}, edited: strings.Repeat("x", run.MaxEditBytes+1), err: later, says: "at most 262144 fit: nothing was decided; e opens it again"},
 		"the end of the run":     {typed: []string{"end", "yes"}, want: run.Decision{Decision: run.Reject, Final: true}},
 		"not the end of the run": {typed: []string{"end", "y", "n", "q"}, err: later},
 		"a mail":                 {typed: []string{"N", "y"}, edited: "shorter, please\n", want: run.Decision{Decision: run.Reject, Reason: "a.go:1: two\n  shorter, please"}},
@@ -303,20 +323,6 @@ func TestAGateSaysFirstWhatChangedSinceTheRefusal(t *testing.T) {
 	}
 	if strings.Contains(said, "c.go  +1") || !strings.Contains(said, "same as in the refused patch: c.go") {
 		t.Errorf("a file that is as it was is shown:\n%s", said)
-	}
-}
-
-// The files that a person has just chosen are shown as they are, not by what was left out.
-func TestTheAcceptedPartIsShownItself(t *testing.T) {
-	f := newFixture(t, "q")
-	f.artifacts["refused"] = f.artifacts["patch"] + udifftest.Patch("left.go", "x\n", "y\n")
-	a := pending
-	a.Refused, a.PartOf = &run.Ref{Name: "refused"}, "digest"
-	if _, err := f.Approve(t.Context(), a); !errors.Is(err, dialog.ErrUnanswered) {
-		t.Fatal(err)
-	}
-	if said := f.out.String(); strings.Contains(said, "left.go") || !strings.Contains(said, "+ two") || !strings.Contains(said, "approve to apply them") {
-		t.Errorf("shown:\n%s", said)
 	}
 }
 

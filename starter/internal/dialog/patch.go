@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/review"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
@@ -56,9 +57,9 @@ func (g *gate) showHead(lines []string, more string) {
 }
 
 // showDifference shows how the patch differs from the one that was refused before it. It returns false if
-// none was, if the two cannot be compared, or if the patch is the part of it that a person has chosen.
+// none was, or if the two cannot be compared.
 func (g *gate) showDifference() bool {
-	if g.a.Refused == nil || g.a.PartOf != "" || len(g.files) == 0 || g.a.Refused.Digest == g.a.Patch.Digest {
+	if g.a.Refused == nil || len(g.files) == 0 || g.a.Refused.Digest == g.a.Patch.Digest {
 		return false
 	}
 	raw, err := g.Load(*g.a.Refused)
@@ -152,32 +153,136 @@ func (g *gate) byFile(ctx context.Context) error {
 	return nil
 }
 
-// acceptSome asks which files are accepted, and why the others go back.
+// countHunks counts what can be chosen of the patch: hunks, and files without any.
+func (g *gate) countHunks() (n int) {
+	for _, f := range g.files {
+		n += max(1, len(f.Hunks))
+	}
+	return n
+}
+
+// acceptSome asks which files and hunks are accepted, and why the others go back.
 func (g *gate) acceptSome(ctx context.Context) (bool, error) {
 	for i, f := range g.files {
 		g.Screen.Line(fmt.Sprintf("  %3d %s", i+1, strings.TrimSpace(g.view().Header(f))))
+		for n, h := range f.Hunks {
+			if len(f.Hunks) > 1 {
+				g.Screen.Line(fmt.Sprintf("      %d.%d %s", i+1, n+1, g.Screen.Dim(describeHunk(h))))
+			}
+		}
 	}
-	line, err := g.Lines.Ask(ctx, "  "+g.Screen.Wait("Which files do you accept? ")+g.Screen.Dim("(numbers, such as 1 3-5; Enter: back) "))
+	line, err := g.Lines.Ask(ctx, "  "+g.Screen.Wait("Which do you accept? ")+g.Screen.Dim("(files such as 1 3-5, hunks such as 2.1; Enter: back) "))
 	if line == "" || err != nil {
 		return false, err
 	}
-	chosen, err := parseNumbers(line, len(g.files))
+	files, chosen, all, err := g.parseChoice(line)
 	if err != nil {
 		g.printSentence("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 200)+": nothing was decided")
 		return false, nil
 	}
-	if len(chosen) == len(g.files) {
-		g.Screen.Note("  ", "these are all files: use y to accept the patch")
+	if all {
+		g.Screen.Note("  ", "that is all of it: use y to accept the patch")
 		return false, nil
 	}
-	reason, err := g.askReason(ctx, "Why do the other files go back?", "-: drop them; Enter: back")
+	reason, err := g.askReason(ctx, "Why does the rest go back?", "-: drop it; Enter: back")
 	if reason == "" || err != nil {
 		return false, err
 	}
 	g.decision.Decision, g.decision.Reason = run.Approve, saidReason(reason)
-	for _, n := range chosen {
-		g.decision.Files = append(g.decision.Files, g.files[n-1].Name)
+	g.decision.Files, g.decision.Hunks = files, chosen
+	return true, nil
+}
+
+// describeHunk says in a few words where a hunk is and how much it changes.
+func describeHunk(h hunks.Hunk) string {
+	first, added, deleted, text := 0, 0, 0, ""
+	for _, l := range h.Lines {
+		if first == 0 {
+			first = max(l.New, l.Old)
+		}
+		switch l.Op {
+		case udiff.Insert:
+			added++
+		case udiff.Delete:
+			deleted++
+		default:
+			continue
+		}
+		if text == "" {
+			text = strings.TrimSpace(l.Text)
+		}
 	}
+	return fmt.Sprintf("line %d, +%d -%d: %s", first, added, deleted, story.OneLine(text, 60))
+}
+
+// parseChoice reads the numbers of files, and of hunks as file.hunk. All is set if they are the whole patch.
+func (g *gate) parseChoice(line string) (files []string, chosen []hunks.Choice, all bool, err error) {
+	var whole []string
+	ofFile := make([][]string, len(g.files))
+	for field := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ' ' || r == ',' }) {
+		file, hunk, single := strings.Cut(field, ".")
+		if !single {
+			whole = append(whole, field)
+			continue
+		}
+		n, err := strconv.Atoi(file)
+		if err != nil || n < 1 || n > len(g.files) {
+			return nil, nil, false, fmt.Errorf("%q is not a number from 1 to %d", file, len(g.files))
+		}
+		ofFile[n-1] = append(ofFile[n-1], hunk)
+	}
+	numbers, err := parseNumbers(strings.Join(whole, " "), len(g.files))
+	if err != nil {
+		return nil, nil, false, err
+	}
+	for i, f := range g.files {
+		list, err := parseNumbers(strings.Join(ofFile[i], " "), len(f.Hunks))
+		switch {
+		case err != nil:
+			return nil, nil, false, fmt.Errorf("hunks of file %d: %w", i+1, err)
+		case slices.Contains(numbers, i+1), len(list) > 0 && len(list) == len(f.Hunks):
+			files = append(files, f.Name)
+		case len(list) > 0:
+			chosen = append(chosen, hunks.Choice{File: f.Name, Numbers: list})
+		}
+	}
+	if len(files)+len(chosen) == 0 {
+		return nil, nil, false, fmt.Errorf("%q names no file and no hunk", line)
+	}
+	return files, chosen, len(files) == len(g.files), nil
+}
+
+// editPatch lets the person edit the patch, and proposes what is saved in its place. The text stays in its file until the
+// run has taken it.
+func (g *gate) editPatch(ctx context.Context) (bool, error) {
+	if g.edit == nil {
+		d, err := g.NewEdit(g.raw)
+		if err != nil {
+			g.printSentence("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
+			return false, nil
+		}
+		g.edit = &reply{Draft: d, about: g.a.ApprovalID}
+	}
+	resume := g.Lines.Suspend()
+	text, err := g.edit.Edit()
+	resume()
+	g.edit.written = text != g.raw && text != ""
+	switch {
+	case err != nil:
+		g.printSentence("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
+		return false, nil
+	case !g.edit.written:
+		g.Screen.Note("  ", "you changed nothing: nothing was decided")
+		return false, nil
+	case len(text) > run.MaxEditBytes:
+		g.printSentence("  "+g.Screen.Wait("! "), fmt.Sprintf("the patch has %d bytes, at most %d fit: nothing was decided; e opens it again", len(text), run.MaxEditBytes))
+		return false, nil
+	}
+	key, err := g.askForWord(ctx, "Propose the edited patch?", []word{{"y", "", "the run looks whether it applies, then shows it as a patch of its own"}, {"n", "", "back to the patch: nothing was decided; e opens your edit again"}})
+	if key != "y" || err != nil {
+		return false, err
+	}
+	g.decision.Decision, g.decision.Patch, g.edit.sent = run.Edit, text, true
 	return true, nil
 }
 

@@ -14,7 +14,7 @@ type Draft interface {
 	Remove()
 }
 
-// reply is what a person writes to a patch. It outlives the gate: the same patch may be asked about again.
+// reply is what a person writes to a patch, or makes of it. It outlives the gate: the same patch may be asked about again.
 type reply struct {
 	Draft
 	about   string // the id of the approval
@@ -22,15 +22,13 @@ type reply struct {
 	sent    bool   // it is the reason of the decision that Approve has returned last
 }
 
-// takeUpReply lets the gate of an approval begin with the reply that was written to it before.
-func (p *Person) takeUpReply(about string) {
-	switch {
-	case p.reply == nil:
-	case p.reply.about != about:
-		p.reply = nil
-	default:
-		p.reply.sent = false
+// takeUp returns the text with which the gate of an approval begins: the one that was written to it before, if any.
+func (r *reply) takeUp(about string) *reply {
+	if r == nil || r.about != about {
+		return nil
 	}
+	r.sent = false
+	return r
 }
 
 // editReply lets the person write the reply, or continue it, and returns its reason.
@@ -51,25 +49,29 @@ func (g *gate) editReply() (reason string, err error) {
 	return reason, err
 }
 
-// leaveReply leaves the file of a reply that is not sent, and names it.
-func (p *Person) leaveReply() {
-	if !p.reply.written {
-		p.reply.Remove()
-		p.reply = nil
-		return
+// leave leaves the file of a text that is not sent, and names it.
+func (p *Person) leave(r *reply) *reply {
+	if !r.written {
+		r.Remove()
+		return nil
 	}
-	p.printSentence("  "+p.Screen.Wait("! "), "your text was not sent; it is saved in "+display.Line(p.reply.Path()))
+	p.printSentence("  "+p.Screen.Wait("! "), "your text was not sent; it is saved in "+display.Line(r.Path()))
+	return r
 }
 
-// Sent says what became of the decision that Approve has returned last: err is nil if the run has taken it. A reply
+// Sent says what became of the decision that Approve has returned last: err is nil if the run has taken it. A text
 // that the run has not taken is left in its file.
 func (p *Person) Sent(err error) {
+	p.reply, p.edit = p.settle(p.reply, err), p.settle(p.edit, err)
+}
+
+func (p *Person) settle(r *reply, err error) *reply {
 	switch {
-	case p.reply == nil || !p.reply.sent:
+	case r == nil || !r.sent:
+		return r
 	case err != nil:
-		p.leaveReply()
-	default:
-		p.reply.Remove()
-		p.reply = nil
+		return p.leave(r)
 	}
+	r.Remove()
+	return nil
 }

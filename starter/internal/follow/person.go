@@ -29,6 +29,9 @@ func NewPerson(c *factory.Factory, screen *terminal.Screen, id run.ID) *dialog.P
 	if c.Screen {
 		p.Page = func(text string) error { return pageText(c, text) }
 		p.NewReply = func(text string) (dialog.Draft, error) { return newReply(c, text) }
+		p.NewEdit = func(patch string) (dialog.Draft, error) {
+			return draft.New(c, "ratchet-*.diff", patch, "or give a patch with `"+c.Hint("edit %s --patch FILE", id)+"`")
+		}
 	}
 	return p
 }

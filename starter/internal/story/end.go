@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -27,7 +28,14 @@ func (t *Teller) tellQuestion(p run.QuestionRaised) []string {
 
 // tellRejected tells a no, or the acceptance of some files.
 func (t *Teller) tellRejected(e run.Event, p run.ApprovalRejected) []string {
-	if len(p.Files) == 0 {
+	if p.Edit != nil {
+		return []string{t.markLine(t.Style.Wait("½"), "edited%s%s", bySuffix(p.By), summarySuffix(p.Reason)) + t.endWait(e.TS)}
+	}
+	chosen := slices.Clone(p.Files)
+	for _, c := range p.Hunks {
+		chosen = append(chosen, fmt.Sprintf("%s (hunks %s)", c.File, strings.Trim(fmt.Sprint(c.Numbers), "[]")))
+	}
+	if len(chosen) == 0 {
 		return []string{t.markLine(t.Style.Bad("✗"), "rejected%s%s", bySuffix(p.By), summarySuffix(p.Reason)) + t.endWait(e.TS)}
 	}
 	rest := "the rest is dropped"
@@ -35,7 +43,7 @@ func (t *Teller) tellRejected(e run.Event, p run.ApprovalRejected) []string {
 		rest = "the rest goes back: " + OneLine(p.Reason, 200)
 	}
 	return []string{
-		t.markLine(t.Style.Wait("½"), "accepted%s: %s", bySuffix(p.By), OneLine(strings.Join(p.Files, ", "), 300)) + t.endWait(e.TS),
+		t.markLine(t.Style.Wait("½"), "accepted%s: %s", bySuffix(p.By), OneLine(strings.Join(chosen, ", "), 300)) + t.endWait(e.TS),
 		t.indentLine("%s", rest),
 	}
 }

@@ -30,7 +30,10 @@ func (t *Teller) tellChoices(list []run.Choice) []string {
 func (t *Teller) tellProduced(e run.Event, p run.PatchProduced) []string {
 	t.trouble = ""
 	what := "patch"
-	if p.PartOf != "" {
+	switch {
+	case p.EditedBy != "":
+		what = "the patch, edited" + bySuffix(p.EditedBy)
+	case p.PartOf != "":
 		what = "the accepted part of the patch"
 	}
 	lines := []string{t.markLine(t.Style.Good("✓"), "%s%s", what, summarySuffix(p.Summary)) + t.formatStep(e.TS)}

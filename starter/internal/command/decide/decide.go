@@ -1,14 +1,18 @@
-// Package decide has the commands `starter approve` and `starter reject`.
+// Package decide has the commands `starter approve`, `starter reject` and `starter edit`.
 package decide
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -26,8 +30,9 @@ func NewApprove(c *factory.Factory) *cobra.Command {
 Without --approval it is what is pending now; with it the decision fits that patch
 or call alone, and any other run, patch or moment refuses it.`
 	cmd.Flags().BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well, such as the same command")
-	cmd.Flags().StringArrayVar(&d.Files, "file", nil, "accept this `path` alone; repeat it for more. The run shows these files as a patch of their own, under an approval of its own; with --reason the agent works on the rest once that is applied, without it is dropped")
-	cmd.Example = "  starter diff slug#14\n  starter approve slug#14 --approval apr-1-3f2a9c1d0b7e\n  starter approve slug#14 --file slug.go --reason 'no generated files, please'"
+	cmd.Flags().StringArrayVar(&d.Files, "file", nil, "accept this `path` alone; repeat it for more. The run applies these files as a patch of their own; with --reason the agent works on the rest then, without it is dropped")
+	cmd.Flags().Var((*hunkFlag)(&d.Hunks), "hunk", "accept these hunks of a file alone, as `path:1,3`, counted in `starter diff`; repeat it for more files")
+	cmd.Example = "  starter diff slug#14\n  starter approve slug#14 --approval apr-1-3f2a9c1d0b7e\n  starter approve slug#14 --file slug.go --reason 'no generated files, please'\n  starter approve slug#14 --hunk slug.go:1,3"
 	return cmd
 }
 
@@ -79,10 +84,33 @@ func verdictText(d run.Decision) string {
 	switch {
 	case d.Decision == run.Reject:
 		return "rejected"
-	case len(d.Files) > 0:
-		return display.Count(len(d.Files), "file", "files") + " accepted, the part is shown under an approval of its own"
+	case d.TakesPart():
+		return display.Count(len(d.Files)+len(d.Hunks), "file", "files") + " accepted, in whole or in part; that is applied as a patch of its own"
 	}
 	return "approved"
+}
+
+// hunkFlag collects the hunks that --hunk names.
+type hunkFlag []hunks.Choice
+
+func (f *hunkFlag) String() string { return "" }
+func (f *hunkFlag) Type() string   { return "path:numbers" }
+
+func (f *hunkFlag) Set(text string) error {
+	i := strings.LastIndexByte(text, ':')
+	if i < 1 {
+		return errors.New("want path:1,3")
+	}
+	c := hunks.Choice{File: text[:i]}
+	for word := range strings.SplitSeq(text[i+1:], ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is not the number of a hunk", word)
+		}
+		c.Numbers = append(c.Numbers, n)
+	}
+	*f = append(*f, c)
+	return nil
 }
 
 // lateDecision returns the error of a decision that came too late, with who has decided before, and when.

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+)
+
+// testEdit puts another patch in the place of the pending one: one that does not apply changes nothing, one that does waits
+// for an approval of its own and is what the branch holds.
+func testEdit(b bench) {
+	id := b.start()
+	b.await(id, run.AwaitingApproval)
+	first := b.status(id).Pending.Approval
+	shown := b.expect(0, "diff", id, "--raw").out
+	file := filepath.Join(b.TempDir(), "p.diff")
+	clitest.Write(b.T, file, strings.ReplaceAll(shown, "--- a/state.txt", "--- a/none.txt"))
+	if got := b.expect(1, "edit", id, "--patch", file); !strings.Contains(got.err, "the edited patch is refused: ") || !strings.Contains(got.err, "the pending patch waits on. Your text is in "+file) {
+		b.Errorf("an edit that does not apply: %s", got.err)
+	}
+	if got := b.expect(1, "edit", id, "--patch", "/dev/null"); !strings.Contains(got.err, "is empty") {
+		b.Errorf("no text: %s", got.err)
+	}
+	clitest.Write(b.T, file, shown)
+	if got := b.expect(1, "edit", id, "--patch", file); !strings.Contains(got.err, "it makes the same changes as the pending patch") {
+		b.Errorf("an edit of nothing: %s", got.err)
+	}
+	if now := b.status(id).Pending.Approval; now == nil || now.ApprovalID != first.ApprovalID {
+		b.Errorf("refused edits leave %+v, want %s", now, first.ApprovalID)
+	}
+	if got := b.expect(2, "edit", id); !strings.Contains(got.err, "--patch FILE") {
+		b.Errorf("without a terminal: %s", got.err)
+	}
+	clitest.Write(b.T, file, strings.ReplaceAll(shown, "+better", "+good"))
+	if got := b.expect(0, "edit", id, "--patch", file, "--by", "kim"); !strings.Contains(got.out, "edited; the run proposes your patch") {
+		b.Errorf("an edit: %s%s", got.out, got.err)
+	}
+	eventually.Holds(b.T, "the edit waits", func() bool {
+		a := b.status(id).Pending.Approval
+		return a != nil && a.ApprovalID != first.ApprovalID && strings.HasPrefix(a.EditedBy, "kim")
+	})
+	b.expect(0, "approve", id)
+	b.await(id, run.Completed)
+	if text := clitest.Git(b.T, b.repo, "show", b.branch(id)+":state.txt"); text != "good\n" {
+		b.Errorf("the branch has %q", text)
+	}
+	if got := b.expect(0, "watch", id); !strings.Contains(got.out, "the patch, edited by kim") || !strings.Contains(got.out, "1 commit") {
+		b.Errorf("the story:\n%s", got.out)
+	}
+}
