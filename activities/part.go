@@ -77,7 +77,11 @@ func (m missingPart) Error() string { return string(m) }
 func takeOf(ctx context.Context, w *workspace.Workspace, part run.Part, whole []byte) (*patch.Change, []byte, error) {
 	names := part.Files
 	if len(part.Hunks) > 0 {
-		cut, err := hunks.Pick(whole, part.Hunks)
+		var chosen []hunks.Choice
+		for _, c := range part.Hunks {
+			chosen = append(chosen, hunks.Choice(c))
+		}
+		cut, err := hunks.Pick(whole, chosen)
 		if err != nil {
 			return nil, nil, missingPart(err.Error())
 		}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -80,7 +79,7 @@ func TestHunksAreAPatchOfTheirOwn(t *testing.T) {
 	s.git("commit", "-q", "-m", "long")
 	s.base = run.Commit(s.git("rev-parse", "HEAD"))
 	whole := s.propose(patching(twoHunks)).Proposal
-	in := activities.PartInput{Call: s.call(run.Execute), Part: run.Part{Of: *whole, Hunks: []hunks.Choice{{File: "long.txt", Numbers: []int{2}}}}, Gate: 1}
+	in := activities.PartInput{Call: s.call(run.Execute), Part: run.Part{Of: *whole, Hunks: []run.HunkChoice{{File: "long.txt", Numbers: []int{2}}}}, Gate: 1}
 	part := must[activities.PartResult](s, s.acts.TakePart, in).Proposal
 	if part == nil || part.Stat != (run.Stat{Files: 1, Added: 1}) || part.PartOf != whole.Patch.Digest || part.EditedBy != "" || len(part.Repairs) > 0 {
 		t.Fatalf("%+v", part)

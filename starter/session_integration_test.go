@@ -32,7 +32,11 @@ while read -r line; do
 	*'"session/set_mode"'*) mode=$(printf %s "$line" | sed -n 's/.*"modeId":"\([a-z]*\)".*/\1/p') r='{}' ;;
 	*'"session/prompt"'*)
 		said=$(printf %s "$line" | sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
-		case $said in *wait*) : >"${0%/*}/told"; until [ -e "${0%/*}/go" ]; do sleep 0.05; done ;; esac
+		case $said in *wait*) : >"${0%/*}/told"; until [ -e "${0%/*}/go" ]; do sleep 0.05; done ;;
+		*'ask me'*)
+			printf '{"jsonrpc":"2.0","id":900,"method":"session/request_permission","params":{"sessionId":"s-1","toolCall":{"toolCallId":"c-1","title":"make","kind":"execute","rawInput":{"command":"make"}},"options":[{"optionId":"a","name":"Allow","kind":"allow_once"},{"optionId":"r","name":"Reject","kind":"reject_once"}]}}\n'
+			read -r reply ;;
+		esac
 		printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s: %s"}}}}\n' "$mode" "$said"
 		r='{"stopReason":"end_turn"}' ;;
 	*) continue ;;
@@ -93,6 +97,13 @@ func TestCommandsOfASession(t *testing.T) {
 	if got := b.starter("session", "set", b.id, "--mode", "two words"); got.code != exit.Failed || !strings.Contains(got.err, "want one word") {
 		t.Errorf("%+v", got)
 	}
+	b.says("taken", "session", "say", b.id, "ask me", "--detach")
+	eventually.Holds(t, "the list names the session that asks", func() bool {
+		out := b.expect(0, "list").out
+		return strings.Contains(out, "session a talk asks: ") && strings.Contains(out, "session watch "+b.id)
+	})
+	b.expect(0, "session", "decide", b.id, "reject")
+	eventually.Holds(t, "the list no longer names it", func() bool { return !strings.Contains(b.expect(0, "list").out, "asks: ") })
 	b.says("taken", "session", "say", b.id, "wait a minute", "--detach")
 	b.says("once the current turn has ended", "session", "set", b.id, "--mode", "", "--model", "")
 	b.says("this turn by the agent's own model, mode plan", "session", "show", b.id)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -19,7 +18,7 @@ func TestAChoiceIsItsOwnApproval(t *testing.T) {
 	e.RegisterDelayedCallback(func() {
 		a := query[run.Pending](t, e, workflows.PendingQuery).Approval
 		e.SignalWorkflow(workflows.ApprovalMessage, run.Decision{
-			ApprovalID: a.ApprovalID, Decision: run.Approve, By: "kim", Files: []string{"a"}, Hunks: []hunks.Choice{{File: "b", Numbers: []int{2}}},
+			ApprovalID: a.ApprovalID, Decision: run.Approve, By: "kim", Files: []string{"a"}, Hunks: []run.HunkChoice{{File: "b", Numbers: []int{2}}},
 		})
 	}, time.Minute)
 	start(e, input(run.Always, 0))

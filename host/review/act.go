@@ -165,16 +165,16 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 }
 
 // hunksIn returns the marked hunks of the files that are not marked as a whole.
-func hunksIn(form url.Values) (list []hunks.Choice) {
+func hunksIn(form url.Values) (list []run.HunkChoice) {
 	for _, mark := range form[hunkField] {
 		at := strings.LastIndexByte(mark, ':')
 		n, err := strconv.Atoi(mark[at+1:])
 		if at < 0 || err != nil || slices.Contains(form[fileField], mark[:at]) {
 			continue
 		}
-		i := slices.IndexFunc(list, func(c hunks.Choice) bool { return c.File == mark[:at] })
+		i := slices.IndexFunc(list, func(c run.HunkChoice) bool { return c.File == mark[:at] })
 		if i < 0 {
-			i, list = len(list), append(list, hunks.Choice{File: mark[:at]})
+			i, list = len(list), append(list, run.HunkChoice{File: mark[:at]})
 		}
 		list[i].Numbers = append(list[i].Numbers, n)
 	}

@@ -9,8 +9,8 @@ import (
 
 // Choice names hunks of a file of a patch.
 type Choice struct {
-	File    string `json:"file"`
-	Numbers []int  `json:"hunks"` // from 1, in the order of the patch
+	File    string
+	Numbers []int // from 1, in the order of the patch
 }
 
 // Pick returns the patch without the hunks of the named files that are not chosen. Other files stay whole. The patch is one

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/ratchet-dev/ratchet/internal/hunks"
 )
 
 // Event is one line of a run's history. Type equals the type of Payload:
@@ -262,7 +260,7 @@ type (
 		Final      bool     `json:"final,omitempty"`
 		Files      []string `json:"files,omitempty"`
 
-		Hunks []hunks.Choice `json:"hunks,omitempty"`
+		Hunks []HunkChoice `json:"hunks,omitempty"`
 		Edit  *Ref           `json:"edit,omitempty"`
 	}
 	// PatchApplied records that the branch holds the patch. Before and After sum up

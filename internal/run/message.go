@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/exact"
-	"github.com/ratchet-dev/ratchet/internal/hunks"
 )
 
 // Verdict is what an approver decides.
@@ -44,7 +43,7 @@ type Decision struct {
 	// Reason is then the reason why the rest is sent back to the fixer once that patch is
 	// applied; without a reason it is dropped, and the checks judge the part.
 	Files []string       `json:"files,omitempty"`
-	Hunks []hunks.Choice `json:"hunks,omitempty"`
+	Hunks []HunkChoice `json:"hunks,omitempty"`
 	// Patch is the unified diff, on the same base commit, that an edit proposes in the place of the pending patch. It is
 	// judged like any other, and asked about again where the policy asks.
 	Patch string `json:"patch,omitempty"`

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/ratchet-dev/ratchet/internal/hunks"
 )
 
 // Part is what a person makes of a refused patch: some of its files and hunks, or an edit of it. The run proposes it as a
@@ -15,12 +13,18 @@ import (
 type Part struct {
 	Of    Proposal       `json:"of"`
 	Files []string       `json:"files,omitempty"` // paths in the repository
-	Hunks []hunks.Choice `json:"hunks,omitempty"` // of other files
+	Hunks []HunkChoice `json:"hunks,omitempty"` // of other files
 	// Edit refers to the whole patch as the person has edited it; nil: some of it was chosen.
 	Edit *Ref   `json:"edit,omitempty"`
 	By   string `json:"by,omitempty"`
 	// Reason says why the rest goes back to the fixer. If it is empty it is dropped.
 	Reason string `json:"reason,omitempty"`
+}
+
+// HunkChoice names hunks of a file of a patch.
+type HunkChoice struct {
+	File    string `json:"file"`
+	Numbers []int  `json:"hunks"` // from 1, in the order of the patch
 }
 
 // MaxEditBytes bounds a patch that a message carries: it is in the run's history.

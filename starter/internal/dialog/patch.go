@@ -216,7 +216,7 @@ func describeHunk(h hunks.Hunk) string {
 }
 
 // parseChoice reads the numbers of files, and of hunks as file.hunk. All is set if they are the whole patch.
-func (g *gate) parseChoice(line string) (files []string, chosen []hunks.Choice, all bool, err error) {
+func (g *gate) parseChoice(line string) (files []string, chosen []run.HunkChoice, all bool, err error) {
 	var whole []string
 	ofFile := make([][]string, len(g.files))
 	for field := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ' ' || r == ',' }) {
@@ -243,7 +243,7 @@ func (g *gate) parseChoice(line string) (files []string, chosen []hunks.Choice, 
 		case slices.Contains(numbers, i+1), len(list) > 0 && len(list) == len(f.Hunks):
 			files = append(files, f.Name)
 		case len(list) > 0:
-			chosen = append(chosen, hunks.Choice{File: f.Name, Numbers: list})
+			chosen = append(chosen, run.HunkChoice{File: f.Name, Numbers: list})
 		}
 	}
 	if len(files)+len(chosen) == 0 {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -91,7 +90,7 @@ func verdictText(d run.Decision) string {
 }
 
 // hunkFlag collects the hunks that --hunk names.
-type hunkFlag []hunks.Choice
+type hunkFlag []run.HunkChoice
 
 func (f *hunkFlag) String() string { return "" }
 func (f *hunkFlag) Type() string   { return "path:numbers" }
@@ -101,7 +100,7 @@ func (f *hunkFlag) Set(text string) error {
 	if i < 1 {
 		return errors.New("want path:1,3")
 	}
-	c := hunks.Choice{File: text[:i]}
+	c := run.HunkChoice{File: text[:i]}
 	for word := range strings.SplitSeq(text[i+1:], ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {

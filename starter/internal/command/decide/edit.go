@@ -30,7 +30,7 @@ func NewEdit(c *factory.Factory) *cobra.Command {
 same commit. Line counts need not fit. What you save is a new proposal with an
 approval of its own: it is judged like any other patch and asked about where the
 approval policy asks. If it does not apply, the command says why, the pending patch
-waits on, and your text stays in its file. A text without changes is no edit.`,
+waits on, and your text stays in its file. A text without changes decides nothing.`,
 		Example:           "  starter edit slug#14\n  starter diff slug#14 >p.diff; sed -i s/foo/bar/ p.diff; starter edit slug#14 --patch p.diff",
 		Args:              usage.ArgsBetween(0, 1, usage.MayHaveRun),
 		ValidArgsFunction: runref.Complete(c),

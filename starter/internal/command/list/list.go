@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/asking"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -61,14 +62,19 @@ first, then those that work, then those that are over. Tickets that ask are amon
 				return err
 			}
 			review.NewDisk(c.RunsDir).MarkMerged(ctx, found)
-			var asking []runs.TicketView
+			var tickets []runs.TicketView
 			if f.Status == "" && !mine && !c.JSON {
-				if asking, err = client.AskingTickets(ctx); err != nil {
+				if tickets, err = client.AskingTickets(ctx); err != nil {
 					return err
 				}
-				asking = slices.DeleteFunc(asking, func(v runs.TicketView) bool { return f.Repository != "" && v.Repository != f.Repository })
+				tickets = slices.DeleteFunc(tickets, func(v runs.TicketView) bool { return f.Repository != "" && v.Repository != f.Repository })
 			}
-			return runrows.Print(ctx, c, client, found, asking...)
+			if !c.JSON {
+				for _, line := range asking.Lines(ctx, c, c.Style()) {
+					c.Printf("%s\n", line)
+				}
+			}
+			return runrows.Print(ctx, c, client, found, tickets...)
 		}),
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only runs of this `status`")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/starter/internal/asking"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -43,7 +44,7 @@ next. With a RUN it is about that run alone. It needs a terminal.`,
 			if err != nil {
 				return err
 			}
-			return reviewAll(ctx, c, client, rows)
+			return reviewAll(ctx, c, client, rows, len(args) == 0)
 		}),
 	}
 }
@@ -68,8 +69,9 @@ func waitingRows(ctx context.Context, c *factory.Factory, client *runs.Client, a
 	return rows, nil
 }
 
-// reviewAll asks about each row. A run whose wait is over by then is passed over.
-func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, rows []board.Row) error {
+// reviewAll asks about each row. A run whose wait is over by then is passed over. With all, the sessions that wait are named
+// after them.
+func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, rows []board.Row, all bool) error {
 	screen := c.ScreenOn(c.Out)
 	left := 0
 	for i, row := range rows {
@@ -98,7 +100,15 @@ func reviewAll(ctx context.Context, c *factory.Factory, client *runs.Client, row
 			left++
 		}
 	}
+	sessions := 0
+	if all {
+		for _, line := range asking.Lines(ctx, c, screen.Style) {
+			screen.Wrapped(line)
+			sessions++
+		}
+	}
 	switch {
+	case len(rows) == 0 && sessions > 0:
 	case len(rows) == 0:
 		screen.Note("", "Nothing is waiting for you.")
 	case left > 0:

@@ -152,7 +152,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 	if !c.JSON {
 		telling, stop := context.WithCancel(ctx)
 		var waits sync.WaitGroup
-		waits.Go(func() { printWaits(telling, c, c.ClientOf(h.Worker.Client)) })
+		waits.Go(func() { printWaits(telling, c, h.Worker.Client) })
 		defer waits.Wait()
 		defer stop()
 	}

@@ -4,8 +4,12 @@ import (
 	"context"
 	"time"
 
+	"go.temporal.io/sdk/client"
+
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/asking"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
@@ -19,14 +23,16 @@ const waitsEvery = 2 * time.Second
 // maxWaits bounds the runs that are looked at each time: each takes three queries.
 const maxWaits = 100
 
-// printWaits prints a line when a run begins to wait for a person, until ctx ends. An engine that does not
+// printWaits prints a line when a run or a session begins to wait for a person, until ctx ends. An engine that does not
 // answer is asked again.
-func printWaits(ctx context.Context, c *factory.Factory, client *runs.Client) {
-	told := map[run.ID]time.Time{}
+func printWaits(ctx context.Context, c *factory.Factory, t client.Client) {
+	runs := c.ClientOf(t)
+	told, asked := map[run.ID]time.Time{}, map[session.ID]string{}
 	tick := time.NewTicker(waitsEvery)
 	defer tick.Stop()
 	for {
-		printNewWaits(ctx, c, client, told)
+		printNewWaits(ctx, c, runs, told)
+		printNewAsks(ctx, c, t, asked)
 		select {
 		case <-ctx.Done():
 			return
@@ -55,6 +61,20 @@ func printNewWaits(ctx context.Context, c *factory.Factory, client *runs.Client,
 	for id := range told {
 		if !still[id] {
 			delete(told, id)
+		}
+	}
+}
+
+// printNewAsks prints what sessions wait for and was not told yet: once for each question.
+func printNewAsks(ctx context.Context, c *factory.Factory, t client.Client, asked map[session.ID]string) {
+	list, err := asking.Find(ctx, c, t)
+	if err != nil {
+		return
+	}
+	for _, s := range list {
+		if asked[s.ID] != s.Wait {
+			asked[s.ID] = s.Wait
+			c.Printf("%s %s\n", c.Now().Local().Format("15:04"), s.Line(c, c.Style()))
 		}
 	}
 }
