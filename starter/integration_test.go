@@ -171,6 +171,8 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a retry onto a branch that moved on", testRetryOnto},
 		{"the commands of the page", testPageCommands},
 		{"a schedule", testSchedule},
+		{"an editor", testEditor},
+		{"an editor and a question", testEditorQuestion},
 		{"a ticket", func(b bench) { testTicket(b, server) }},
 		{"the day after", testAfter},
 	} {

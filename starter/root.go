@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/acp"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/answer"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/cancel"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/clean"
@@ -147,7 +148,7 @@ func commandsOf(c *factory.Factory) (all []*cobra.Command) {
 			all = append(all, cmd)
 		}
 	}
-	add("start", demo.New(c), up.New(c), stop.New(c), initialize.New(c), run.New(c), ticket.New(c), schedule.New(c), resume.New(c), session.New(c))
+	add("start", demo.New(c), up.New(c), stop.New(c), initialize.New(c), run.New(c), ticket.New(c), schedule.New(c), resume.New(c), session.New(c), acp.New(c))
 	add("after", merge.New(c), merge.NewUndo(c), pr.New(c), retry.New(c), open.New(c), show.New(c), report.New(c), clean.New(c))
 	add("look", review.New(c), list.New(c), status.New(c), watch.New(c), events.New(c), diff.New(c), logs.New(c))
 	add("act", decide.NewApprove(c), decide.NewReject(c), decide.NewEdit(c), answer.New(c), note.New(c), cancel.New(c))

@@ -127,3 +127,18 @@ func printTool(screen *terminal.Screen, t rundir.ToolCall, verbose bool) {
 		screen.Line(line)
 	}
 }
+
+// Elsewhere returns a follower that tells a run to something else than a terminal. What it says besides the events goes to
+// the screen.
+func Elsewhere(c *factory.Factory, screen *terminal.Screen, client Watched, id run.ID, tell func(run.Event) error, showTool func(rundir.ToolCall)) *Follower {
+	return &Follower{Watched: client, ID: id, Now: c.Now, Screen: screen, Tell: tell, tools: toolsOf(c, id), showTool: showTool}
+}
+
+// CatchUp tells the events until now, and asks nothing.
+func (f *Follower) CatchUp(ctx context.Context) error {
+	events, err := f.Events(ctx, f.ID, f.Last.ID)
+	if err != nil {
+		return err
+	}
+	return f.tellAll(events)
+}

@@ -27,6 +27,7 @@ import (
 // retryFlags are what `retry` changes of the run before. The other settings stay.
 type retryFlags struct {
 	provider, note   string
+	id               string
 	onto             string // a branch or commit to begin at
 	fromBase, detach bool
 	maxFix           int
@@ -66,6 +67,7 @@ to be done again there, and a merge brings the commits of the new run alone.`,
 	flags.DurationVar(&f.limits.Provider, "timeout", 0, "limit of each provider call; default: as before")
 	flags.DurationVar(&f.limits.Check, "check-timeout", 0, "limit of each check; default: as before")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
+	flags.StringVar(&f.id, "id", "", "`id` of the new run; default: a new UUID")
 	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider for plan, patch and fixes, instead of those of the run before")
 	flags.BoolVar(&f.fromBase, "from-base", false, "begin where the run before began, without its commits")
 	flags.StringVar(&f.onto, "onto", "", "`branch` or commit to begin at, with the patch of the run before as context")
@@ -118,11 +120,13 @@ func retryInput(ctx context.Context, c *factory.Factory, r runref.Found, f retry
 	if f.fromBase {
 		in.Repository.Base = s.Input.Repository.Base
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return in, err
+	if in.RunID = run.ID(f.id); f.id == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return in, err
+		}
+		in.RunID = run.ID(id.String())
 	}
-	in.RunID = run.ID(id.String())
 	left, err := f.changeInput(&in)
 	if err != nil {
 		return in, err
