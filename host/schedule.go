@@ -3,12 +3,18 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 
+	"github.com/ratchet-dev/ratchet/activities"
+	scheduleacts "github.com/ratchet-dev/ratchet/activities/schedule"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
 // scheduled starts the runs of schedules by the client of runs, as `starter run` does.
@@ -47,4 +53,50 @@ func (s scheduled) Known(ctx context.Context, id run.ID) (run.Name, bool, error)
 func (s scheduled) Status(ctx context.Context, id run.ID) (run.Status, bool, error) {
 	e, err := s.client.Describe(ctx, id)
 	return e.Status, err == nil && !e.Open, err
+}
+
+// schedules starts the runs and the tickets of schedules.
+type schedules struct {
+	scheduled
+	probe func(context.Context, activities.ProbeInput) (activities.ProbeResult, error)
+}
+
+// Check implements activities/schedule.Host.
+func (s schedules) Check(ctx context.Context, in run.Input) ([]string, error) {
+	probe := activities.ProbeInput{Dir: in.Providers.Dir, Sandbox: in.Sandbox, Options: map[string]setup.Options{}}
+	add := func(spec string, o setup.Options) {
+		if spec == "" || spec == run.NoPlanner {
+			return
+		}
+		if !slices.Contains(probe.Specs, spec) {
+			probe.Specs = append(probe.Specs, spec)
+		}
+		if len(o.Used()) >= len(probe.Options[spec].Used()) {
+			probe.Options[spec] = o
+		}
+	}
+	for _, role := range run.Roles {
+		add(in.Providers.For(role), in.OptionsOf(role))
+	}
+	for _, rival := range in.Providers.Rivals {
+		add(rival, in.OptionsOf(run.Developer))
+	}
+	found, err := s.probe(ctx, probe)
+	return found.Problems, err
+}
+
+// BeginTicket implements activities/schedule.Host.
+func (s schedules) BeginTicket(ctx context.Context, t scheduleacts.Ticket) error {
+	_, err := s.client.StartTicket(ctx, forge.TicketInput{Ticket: t.Ticket, Bounds: t.Bounds})
+	return err
+}
+
+// TicketEnd implements activities/schedule.Host.
+func (s schedules) TicketEnd(ctx context.Context, name string) (ticket.End, bool, error) {
+	v, err := s.client.Ticket(ctx, name)
+	end := v.State.End
+	if !v.Open && end == "" {
+		end = ticket.End(v.Problem) // it could not begin
+	}
+	return end, err == nil && !v.Open, err
 }

@@ -103,7 +103,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	h.Notify.Answers = func(n notices.Notice) []notices.Answer { return h.noticeAnswers(w, n) }
 	notifyflow.Register(serving, notify.New(h.Notify))
 	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
-	scheduleflow.Register(serving, scheduleacts.New(scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}))
+	scheduleflow.Register(serving, scheduleacts.New(schedules{scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}, h.Activities.Probe}))
 	serving.RegisterActivity(&deliveryacts.Teller{})
 	serving.RegisterActivity(h.Deliveries)
 	sessionflow.Register(serving, h.Sessions)

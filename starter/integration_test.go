@@ -171,9 +171,11 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a retry onto a branch that moved on", testRetryOnto},
 		{"the commands of the page", testPageCommands},
 		{"a schedule", testSchedule},
+		{"a schedule whose provider is gone", testScheduleWithoutProvider},
 		{"an editor", testEditor},
 		{"an editor and a question", testEditorQuestion},
 		{"a ticket", func(b bench) { testTicket(b, server) }},
+		{"a schedule of a ticket", func(b bench) { testScheduleOfTicket(b, server) }},
 		{"the day after", testAfter},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, clitest.Repository(t), b.answers}) })

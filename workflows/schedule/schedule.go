@@ -1,5 +1,5 @@
-// Package schedule is the workflow that each fire of a schedule starts: it starts a run and lasts as long as that, so that
-// Temporal's policy for overlaps means runs.
+// Package schedule is the workflow that each fire of a schedule starts: it starts a run or a ticket and lasts as long as
+// that, so that Temporal's policy for overlaps means runs and tickets.
 package schedule
 
 import (
@@ -15,14 +15,16 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/schedule"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/workflows/notify"
 )
 
 // Result is what became of a fire.
 type Result struct {
 	activities.Started
-	Status  run.Status   `json:"status,omitempty"`
-	Problem *run.Problem `json:"problem,omitempty"` // why no run was started
+	Status  run.Status   `json:"status,omitempty"`  // of the run
+	End     ticket.End   `json:"end,omitempty"`     // of the ticket
+	Problem *run.Problem `json:"problem,omitempty"` // why nothing was started
 }
 
 // acts provides method values only. The worker holds the real activities.
@@ -31,15 +33,21 @@ var acts *activities.Activities
 // startPatience bounds the attempts at a start: an engine or a disk may be away for a while.
 const startPatience = 15 * time.Minute
 
-// Fire starts a run and waits for its end. A fire that can start none tells people, by the channels of the run, and ends
-// with the problem in its result.
+// Fire starts a run or a ticket and waits for its end. A fire that can start none tells people, by the channels of the run,
+// and ends with the problem in its result.
 func Fire(ctx workflow.Context, p activities.Plan) (out Result, err error) {
 	fire := workflow.GetInfo(ctx).WorkflowExecution.ID
 	starting := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 2 * time.Minute, ScheduleToCloseTimeout: startPatience,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
 	})
-	if err := workflow.ExecuteActivity(starting, acts.StartScheduled, p, fire).Get(ctx, &out.Started); err != nil {
+	var started workflow.Future
+	if p.Ticket != nil {
+		started = workflow.ExecuteActivity(starting, acts.StartTicket, p)
+	} else {
+		started = workflow.ExecuteActivity(starting, acts.StartScheduled, p, fire)
+	}
+	if err := started.Get(ctx, &out.Started); err != nil {
 		if temporal.IsCanceledError(err) {
 			return out, err
 		}
@@ -51,6 +59,9 @@ func Fire(ctx workflow.Context, p activities.Plan) (out Result, err error) {
 		StartToCloseTimeout: time.Minute,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: activities.Interval},
 	})
+	if p.Ticket != nil {
+		return out, workflow.ExecuteActivity(waiting, acts.AwaitTicketEnd, out.Ticket).Get(ctx, &out.End)
+	}
 	err = workflow.ExecuteActivity(waiting, acts.AwaitEnd, out.RunID).Get(ctx, &out.Status)
 	if temporal.IsCanceledError(err) { // a later fire takes the place of this one
 		ctx, _ := workflow.NewDisconnectedContext(ctx)

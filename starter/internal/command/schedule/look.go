@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
+	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 )
 
 // Shown is a schedule as `schedule list` and `schedule show` print it.
@@ -34,8 +35,11 @@ type Shown struct {
 }
 
 type shownFire struct {
-	At    time.Time `json:"at"`
-	RunID string    `json:"runId"`
+	At     time.Time `json:"at"`
+	RunID  string    `json:"runId,omitempty"`
+	Ticket string    `json:"ticket,omitempty"`
+	// Problem is why the fire has started nothing; empty: it has, or is about to.
+	Problem string `json:"problem,omitempty"`
 }
 
 // onSchedule returns a command for one schedule that calls act.
@@ -96,7 +100,7 @@ func showSchedule(ctx context.Context, c *factory.Factory, t client.Client, name
 	s.Goal, s.Repository = memoText(d.Memo, "goal"), memoText(d.Memo, "repository")
 	for _, a := range d.Info.RecentActions {
 		if a.StartWorkflowResult != nil {
-			s.Last = append(s.Last, shownFire{a.ActualTime, string(schedule.IDOf(a.StartWorkflowResult.WorkflowID))})
+			s.Last = append(s.Last, lookAtFire(ctx, t, memoText(d.Memo, "ticket"), a))
 		}
 	}
 	if c.JSON {
@@ -104,9 +108,34 @@ func showSchedule(ctx context.Context, c *factory.Factory, t client.Client, name
 	}
 	printSchedule(c, s)
 	for _, fire := range slices.Backward(s.Last) {
-		c.Printf("  ran %s: `%s`\n", fire.At.Local().Format(time.DateTime), c.Hint("status %s", fire.RunID))
+		at := fire.At.Local().Format(time.DateTime)
+		switch {
+		case fire.Problem != "":
+			c.Printf("  could not start %s: %s\n", at, display.OneLine(fire.Problem, 300))
+		case fire.Ticket != "":
+			c.Printf("  ran %s: `%s`\n", at, c.Hint("ticket show %s", fire.Ticket))
+		default:
+			c.Printf("  ran %s: `%s`\n", at, c.Hint("status %s", fire.RunID))
+		}
 	}
 	return nil
+}
+
+// lookAtFire returns what a fire has started. One that has ended says it in its result.
+func lookAtFire(ctx context.Context, t client.Client, ticket string, a client.ScheduleActionResult) shownFire {
+	shown := shownFire{At: a.ActualTime}
+	id, execution := a.StartWorkflowResult.WorkflowID, a.StartWorkflowResult.FirstExecutionRunID
+	if d, err := t.DescribeWorkflowExecution(ctx, id, execution); err == nil && d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		var out scheduleflow.Result
+		if t.GetWorkflow(ctx, id, execution).Get(ctx, &out) == nil && out.Problem != nil {
+			shown.Problem = out.Problem.Message
+			return shown
+		}
+	}
+	if shown.Ticket = ticket; ticket == "" {
+		shown.RunID = string(schedule.IDOf(id))
+	}
+	return shown
 }
 
 func printSchedule(c *factory.Factory, s Shown) {

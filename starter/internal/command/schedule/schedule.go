@@ -15,9 +15,12 @@ import (
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/temporal"
 
+	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/activities/schedule"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
@@ -25,11 +28,8 @@ import (
 	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 )
 
-// schedulePrefix begins the ids of our schedules. firePrefix begins the ids of the workflows that they start.
-const (
-	schedulePrefix = "ratchet-"
-	firePrefix     = "fire-"
-)
+// schedulePrefix begins the ids of our schedules.
+const schedulePrefix = "ratchet-"
 
 var scheduleName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$`)
 
@@ -43,6 +43,7 @@ var overlaps = map[string]enums.ScheduleOverlapPolicy{
 
 type scheduleFlags struct {
 	cron, zone, overlap    string
+	issue                  string
 	every, jitter, catchUp time.Duration
 	paused                 bool
 	run                    newrun.Flags
@@ -52,9 +53,10 @@ func New(c *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schedule",
 		Short: "Start runs by a calendar",
-		Long: `Starts runs by a calendar, with Temporal's schedules. Each fire starts one run with
-the goal and the settings that were given at create, on the last commit of the base
-at that time. A fire that can start no run tells you by the channels of the worker.`,
+		Long: `Starts runs or tickets by a calendar, with Temporal's schedules. Each fire starts one
+run with the goal and the settings that were given at create, on the last commit of the
+base at that time, or the ticket of an issue. A fire that can start none, because the
+repository, its base or a provider is missing, tells you by the channels of the worker.`,
 		Example: "  starter schedule create nightly 'Update the dependencies' --cron '0 3 * * 1-5' --provider claude\n  starter schedule list",
 	}
 	cmd.AddCommand(scheduleCreate(c), scheduleList(c), scheduleShow(c), schedulePause(c), scheduleResume(c), scheduleTrigger(c), scheduleBackfill(c), scheduleDelete(c))
@@ -64,12 +66,13 @@ at that time. A fire that can start no run tells you by the channels of the work
 func scheduleCreate(c *factory.Factory) *cobra.Command {
 	var f scheduleFlags
 	cmd := &cobra.Command{
-		Use:   "create NAME GOAL (--cron EXPRESSION | --every DURATION) [flags of run]",
+		Use:   "create NAME (GOAL | --issue URL) (--cron EXPRESSION | --every DURATION) [flags of run]",
 		Short: "Create a schedule",
 		Long: `Creates a schedule. The flags of ` + "`starter run`" + ` say what each run does, and the
 settings of the repository and of yours complete them now, not at each fire.`,
 		Example: "  starter schedule create nightly 'Update the dependencies' --cron '0 3 * * 1-5' --time-zone Europe/Berlin --provider claude\n" +
-			"  starter schedule create docs --goal-file goal.md --every 24h --jitter 30m --approve always",
+			"  starter schedule create docs --goal-file goal.md --every 24h --jitter 30m --approve always\n" +
+			"  starter schedule create issue7 --issue https://github.com/acme/shop/issues/7 --cron '0 1 * * *' --provider claude --max-cost 20",
 		Args: usage.ArgsBetween(1, 2, "a NAME and the goal as one argument, in quotes"),
 	}
 	flags := cmd.Flags()
@@ -80,6 +83,7 @@ settings of the repository and of yours complete them now, not at each fire.`,
 	}
 	flags.StringVar(&f.cron, "cron", "", "`expression` of five fields: minute, hour, day of the month, month, day of the week")
 	flags.DurationVar(&f.every, "every", 0, "`duration` between two fires, such as 6h")
+	flags.StringVar(&f.issue, "issue", "", "`URL` of an issue, whose ticket each fire starts in place of a run: see starter ticket")
 	flags.StringVar(&f.zone, "time-zone", "UTC", "`name` of the time zone of --cron, such as Europe/Berlin")
 	flags.StringVar(&f.overlap, "overlap", "skip", "what a fire does while the last run is open: `skip`, queue (one), cancel (the last run) or allow")
 	flags.DurationVar(&f.jitter, "jitter", 0, "`duration` by which each fire may be late at random")
@@ -101,8 +105,7 @@ func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSe
 	if !scheduleName.MatchString(name) {
 		return usage.Errorf("%q is not a name for a schedule: want letters, digits, - and _, at most 40", display.Line(name))
 	}
-	overlap, ok := overlaps[f.overlap]
-	if !ok {
+	if _, ok := overlaps[f.overlap]; !ok {
 		return usage.Errorf("--overlap %s: want skip, queue, cancel or allow", display.Line(f.overlap))
 	}
 	if _, err := time.LoadLocation(f.zone); err != nil {
@@ -113,6 +116,9 @@ func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSe
 	}
 	if f.every < 0 || f.every > 0 && f.every < time.Minute {
 		return usage.Errorf("--every %s: want a minute or more", f.every)
+	}
+	if f.issue != "" && f.overlap != "skip" {
+		return usage.Errorf("--overlap %s with --issue: there is one ticket for each issue, want skip", display.Line(f.overlap))
 	}
 	plan, err := schedulePlan(ctx, c, flags, name, f)
 	if err != nil {
@@ -129,17 +135,7 @@ func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSe
 	if err := newrun.Probe(ctx, c, c.ClientOf(t), &plan.Input); err != nil {
 		return err
 	}
-	spec := client.ScheduleSpec{Jitter: f.jitter, TimeZoneName: f.zone}
-	if f.cron != "" {
-		spec.CronExpressions = []string{f.cron}
-	} else {
-		spec.Intervals = []client.ScheduleIntervalSpec{{Every: f.every}}
-	}
-	_, err = t.ScheduleClient().Create(ctx, client.ScheduleOptions{
-		ID: schedulePrefix + name, Spec: spec, Overlap: overlap, CatchupWindow: f.catchUp, Paused: f.paused,
-		Memo:   map[string]any{"goal": display.OneLine(plan.Input.Goal, 100), "repository": plan.Input.Repository.Shown()},
-		Action: &client.ScheduleWorkflowAction{ID: firePrefix + name, Workflow: scheduleflow.Fire, Args: []any{plan}, TaskQueue: c.Queue},
-	})
+	_, err = t.ScheduleClient().Create(ctx, optionsOf(f, plan, c.Queue))
 	if errors.Is(err, sdk.ErrScheduleAlreadyRunning) {
 		return fmt.Errorf("there is a schedule %s already: `%s` shows it", name, c.Hint("schedule show %s", name))
 	}
@@ -149,8 +145,33 @@ func createSchedule(ctx context.Context, c *factory.Factory, flags *pflag.FlagSe
 	return showSchedule(ctx, c, t, name)
 }
 
-// schedulePlan returns what each fire starts: the input of a run without an id and a base.
+// optionsOf returns the schedule of flags that were checked.
+func optionsOf(f *scheduleFlags, plan schedule.Plan, queue string) client.ScheduleOptions {
+	spec := client.ScheduleSpec{Jitter: f.jitter, TimeZoneName: f.zone}
+	if f.cron != "" {
+		spec.CronExpressions = []string{f.cron}
+	} else {
+		spec.Intervals = []client.ScheduleIntervalSpec{{Every: f.every}}
+	}
+	memo := map[string]any{"goal": display.OneLine(plan.Input.Goal, 100), "repository": plan.Input.Repository.Shown()}
+	if plan.Ticket != nil {
+		memo["ticket"] = plan.Ticket.Name()
+	}
+	return client.ScheduleOptions{
+		ID: schedulePrefix + plan.Schedule, Spec: spec, Overlap: overlaps[f.overlap], CatchupWindow: f.catchUp, Paused: f.paused, Memo: memo,
+		Action: &client.ScheduleWorkflowAction{ID: schedule.FirePrefix + plan.Schedule, Workflow: scheduleflow.Fire, Args: []any{plan}, TaskQueue: queue},
+	}
+}
+
+// schedulePlan returns what each fire starts: the input of a run without an id and a base, or a ticket.
 func schedulePlan(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, name string, f *scheduleFlags) (p schedule.Plan, err error) {
+	var t *schedule.Ticket
+	if f.issue != "" {
+		if t, err = ticketOf(f); err != nil {
+			return p, err
+		}
+		f.run.Goal, f.run.GoalGiven = "Resolve "+f.issue, true
+	}
 	if err := newrun.ReadGoal(c, &f.run); err != nil {
 		return p, err
 	}
@@ -159,5 +180,24 @@ func schedulePlan(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet,
 		return p, err
 	}
 	in.RunID, in.Repository.Base = "", ""
-	return schedule.Plan{Schedule: name, Input: in, Base: base, Branch: f.run.Branch}, nil
+	p = schedule.Plan{Schedule: name, Input: in, Base: base, Branch: f.run.Branch, Ticket: t}
+	if t != nil {
+		t.Input, t.Base, t.Template, t.Bounds.Cost = in, base, f.run.Branch, in.MaxCost
+		t.Input.Goal = ""
+	}
+	return p, nil
+}
+
+// ticketOf returns the ticket of an issue, with the bounds that `starter ticket` has by default.
+func ticketOf(f *scheduleFlags) (*schedule.Ticket, error) {
+	if f.run.GoalGiven {
+		return nil, usage.Errorf("give a goal or --issue, not both")
+	}
+	repo, number, err := forge.ParseIssue(f.issue)
+	if err != nil {
+		return nil, &usage.Error{Err: err}
+	}
+	return &schedule.Ticket{
+		Ticket: forgeacts.Ticket{Repository: repo, Issue: number}, Bounds: ticket.Bounds{Rounds: 3, Patience: 14 * 24 * time.Hour},
+	}, nil
 }
