@@ -80,12 +80,12 @@ func undoRun(p *page, ctx context.Context, id run.ID, by string, form url.Values
 	if p.commands == nil {
 		return outcome{}, errNoCommands
 	}
-	facts, err := p.runs.Facts(ctx, id)
+	v, err := p.viewRun(ctx, id)
 	if err != nil {
 		return outcome{}, err
 	}
 	from := form.Get(intoField)
-	s, err := p.record.Standing(ctx, facts)
+	s, err := p.record.Standing(ctx, v.Facts)
 	switch {
 	case err == nil && from != "" && from == s.Undone: // the page says so
 		return outcome{}, nil

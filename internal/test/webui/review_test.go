@@ -53,6 +53,10 @@ func (m merger) Merge(ctx context.Context, id run.ID, into, by string) error {
 	return plan.Apply(ctx)
 }
 
+func (merger) Undo(context.Context, run.ID, string, string) error {
+	return errors.New("not here")
+}
+
 func (merger) Retry(context.Context, run.ID, string) (run.ID, error) {
 	return "", errors.New("not here")
 }

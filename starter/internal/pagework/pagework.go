@@ -39,7 +39,7 @@ func (p Commands) Undo(ctx context.Context, id run.ID, from, by string) error {
 	if by != p.Factory.UserName() {
 		args = append(args, "--by="+by)
 	}
-	_, err := p.Factory.Call(ctx, false, append(args, "--", string(id))...)
+	_, err := p.Factory.Call(ctx, append(args, "--", string(id))...)
 	return err
 }
 

@@ -77,14 +77,14 @@ func configOf(c *factory.Factory, flags *pflag.FlagSet, sandbox string) editor.C
 			return call(ctx, c, "retry", "--detach", "--json", "--id="+string(id), "--note="+note, string(from))
 		},
 		Merge: func(ctx context.Context, id run.ID) (string, error) {
-			out, err := c.Call(ctx, false, "merge", string(id))
+			out, err := c.Call(ctx, "merge", string(id))
 			return string(bytes.TrimSpace(out)), oneLine(err)
 		},
 	}
 }
 
 func call(ctx context.Context, c *factory.Factory, args ...string) error {
-	_, err := c.Call(ctx, false, args...)
+	_, err := c.Call(ctx, args...)
 	return oneLine(err)
 }
 

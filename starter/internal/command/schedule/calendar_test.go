@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
 	scheduleflow "github.com/ratchet-dev/ratchet/workflows/schedule"
 )
 
@@ -53,6 +54,10 @@ func (h *host) Status(context.Context, run.ID) (run.Status, bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return run.Completed, !h.open, nil
+}
+
+func (h *host) Inspect(ctx context.Context, r run.Repository, base string) (workspace.Source, error) {
+	return workspace.Inspect(ctx, r.Path, base)
 }
 
 func (h *host) Check(context.Context, run.Input) ([]string, error)          { return nil, nil }
