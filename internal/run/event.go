@@ -261,7 +261,7 @@ type (
 		Files      []string `json:"files,omitempty"`
 
 		Hunks []HunkChoice `json:"hunks,omitempty"`
-		Edit  *Ref           `json:"edit,omitempty"`
+		Edit  *Ref         `json:"edit,omitempty"`
 	}
 	// PatchApplied records that the branch holds the patch. Before and After sum up
 	// the branch against the run's base.

@@ -42,7 +42,7 @@ type Decision struct {
 	// further files. The run proposes and applies this part as a patch of its own, whose approval the decision is.
 	// Reason is then the reason why the rest is sent back to the fixer once that patch is
 	// applied; without a reason it is dropped, and the checks judge the part.
-	Files []string       `json:"files,omitempty"`
+	Files []string     `json:"files,omitempty"`
 	Hunks []HunkChoice `json:"hunks,omitempty"`
 	// Patch is the unified diff, on the same base commit, that an edit proposes in the place of the pending patch. It is
 	// judged like any other, and asked about again where the policy asks.

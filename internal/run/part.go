@@ -11,8 +11,8 @@ import (
 // Part is what a person makes of a refused patch: some of its files and hunks, or an edit of it. The run proposes it as a
 // patch of its own.
 type Part struct {
-	Of    Proposal       `json:"of"`
-	Files []string       `json:"files,omitempty"` // paths in the repository
+	Of    Proposal     `json:"of"`
+	Files []string     `json:"files,omitempty"` // paths in the repository
 	Hunks []HunkChoice `json:"hunks,omitempty"` // of other files
 	// Edit refers to the whole patch as the person has edited it; nil: some of it was chosen.
 	Edit *Ref   `json:"edit,omitempty"`
