@@ -104,6 +104,7 @@ func testTicket(b bench, server *forgetest.Server) {
 func testIssueAsGoal(b bench, server *forgetest.Server, args []string) {
 	server.AddIssue(forgetest.Issue{Number: 10, Title: "Make it better", Body: "It is good.", Author: "ann"})
 	id := strings.Fields(b.expect(0, args...).out)[0]
+	b.expect(0, "watch", id)
 	got := b.expect(0, "show", id).out
 	if !strings.Contains(got, "Resolve issue #10: Make it better") || !strings.Contains(got, "issues/10") {
 		b.Errorf("got %q, want the issue as the goal, and its address", got)
