@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -218,26 +219,29 @@ func testEnv(b bench) {
 }
 
 func testUI(b bench) {
-	link := strings.TrimSpace(b.expect(0, "ui").out)
-	at, code, _ := strings.Cut(link, "#")
-	code, page, _ := strings.Cut(code, "/")
-	if page != "temporal/" {
-		b.Errorf("the link leads to /%s", page)
-	}
-	for _, want := range []int{http.StatusNoContent, http.StatusUnauthorized} {
-		request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, at, strings.NewReader(code))
+	// enter logs in by a link, and returns the page that it leads to.
+	enter := func(link string) (int, string) {
+		origin, code, _ := strings.Cut(link, "/l/")
+		request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, origin+"/login", strings.NewReader(code))
 		clitest.Must(b.T, err)
-		request.Header.Set("Origin", strings.TrimSuffix(at, "/login"))
+		request.Header.Set("Origin", origin)
 		answer, err := http.DefaultClient.Do(request)
 		clitest.Must(b.T, err)
-		_ = answer.Body.Close()
-		if answer.StatusCode != want {
-			b.Errorf("%s: %s, want %d", link, answer.Status, want)
-		}
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		clitest.Must(b.T, err)
+		return answer.StatusCode, string(page)
+	}
+	link := strings.TrimSpace(b.expect(0, "ui").out)
+	if code, page := enter(link); code != http.StatusOK || page != "/temporal/" {
+		b.Errorf("%s: %d, leads to %q, want 200 and /temporal/", link, code, page)
+	}
+	if code, _ := enter(link); code != http.StatusUnauthorized {
+		b.Errorf("%s, once more: %d, want 401", link, code)
 	}
 	id := b.start()
-	if link := strings.TrimSpace(b.expect(0, "ui", id).out); !strings.HasSuffix(link, "/namespaces/default/workflows/run-"+id) {
-		b.Errorf("link to a run: %s", link)
+	if code, page := enter(strings.TrimSpace(b.expect(0, "ui", id).out)); code != http.StatusOK || page != "/temporal/namespaces/default/workflows/run-"+id {
+		b.Errorf("the link to a run: %d, leads to %q", code, page)
 	}
 	b.expect(exit.Failed, "ui", "none")
 	b.expect(0, "cancel", id)

@@ -32,7 +32,7 @@ func TestARefusedSignalIsTold(t *testing.T) {
 		e.SignalWorkflow(workflows.ApprovalMessage, "approve "+pending().Approval.ApprovalID)
 	}, 2*time.Minute)
 	start(e, input(run.Always, 3))
-	wants := []string{"apr-1-000000000000", "approve or reject", "decision is missing", "an approval cannot be final", "text is empty"}
+	wants := []string{"apr-1-000000000000", "approve, reject or edit", "decision is missing", "an approval cannot be final", "text is empty"}
 	if len(told) != len(wants) {
 		t.Fatalf("%d signals are told: %v", len(told), told)
 	}

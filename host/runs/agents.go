@@ -41,10 +41,16 @@ func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) (activitie
 	return out, err
 }
 
+// startPatience bounds the wait for a worker that is just starting.
+const startPatience = 5 * time.Second
+
 // Mirror has a worker of the task queue fetch a commit from a server into the mirror of its host. If ctx ends, so does the
 // fetch. The error is ErrNoWorker when no worker serves the queue.
 func (c *Client) Mirror(ctx context.Context, in activities.MirrorInput) (out activities.MirrorResult, err error) {
 	id := "mirror-" + uuid.NewString()
+	if served, err := c.AwaitServed(ctx, startPatience); err == nil && !served {
+		return out, ErrNoWorker
+	}
 	err = c.askWorker(ctx, "for the repository", client.StartWorkflowOptions{ID: id, StaticSummary: "Fetch " + in.URL}, &out, workflows.Mirror, in)
 	if ctx.Err() != nil {
 		ending, stop := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)

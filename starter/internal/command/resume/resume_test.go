@@ -52,10 +52,10 @@ func TestARecordIsFoundByWhatNamesItsRun(t *testing.T) {
 		{"", "run-0198c5e2-b", "0198c5e2-b", ""},
 		{"", "run-7", "run-7", ""},
 		{"", "run-01", "", `2 run ids begin with "run-01", such as 0198c5e2-a and 0198c5e2-b: type more of it`},
-		{"", "0198c5e2-", "", "give more of it"},
+		{"", "0198c5e2-", "", "type more of it"},
 		{"", "ru", "run-7", ""},
 		{"", "0299-b", "0299-b", ""},
-		{"", "029", "", "0299-a and 0299-b among them"},
+		{"", "029", "", "such as 0299-a and 0299-b"},
 		{elsewhere, "0299", "", ""}, // a directory there
 		{"", "99", "", ""},
 		{"", "slug#99", "", ""},
