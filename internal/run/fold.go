@@ -115,7 +115,7 @@ func (s *Snapshot) fitsStep(p Payload) bool {
 // Format is the number of the format in which this build records runs. It grows
 // with every change after which the events of a run fold to another state. No
 // other format is folded.
-const Format = 2
+const Format = 3
 
 // Apply folds one event into the snapshot. For an event that is out of turn it
 // returns ErrTransition and leaves the snapshot unchanged, as for a run that was

@@ -196,13 +196,13 @@ func TestEventsOutOfTurnChangeNothing(t *testing.T) {
 func TestAnotherFormatIsRefused(t *testing.T) {
 	for _, format := range []int{0, 1, run.Format + 1} {
 		_, err := run.Fold([]run.Event{run.New(input(3)).Event(start, run.RunCreated{Input: input(3), Format: format})})
-		want := fmt.Sprintf("the run was recorded in format %d, but this build reads format 2: finish it with the build that recorded it", format)
+		want := fmt.Sprintf("the run was recorded in format %d, but this build reads format 3: finish it with the build that recorded it", format)
 		if err == nil || err.Error() != want {
 			t.Errorf("format %d: got %v, want %s", format, err, want)
 		}
 	}
 	b, err := json.Marshal(run.RunCreated{Input: input(3), Format: run.Format})
-	if err != nil || !strings.Contains(string(b), `"rules":2`) {
+	if err != nil || !strings.Contains(string(b), `"rules":3`) {
 		t.Errorf("got %s, %v, want a member rules with the value 2", b, err)
 	}
 }

@@ -197,13 +197,13 @@ func TestARecordOfAnotherFormatIsLeftAlone(t *testing.T) {
 	d := newDir(t)
 	record(t, d, between(0, 5))
 	log := filepath.Join(d.Path(), "events.ndjson")
-	old := bytes.Replace(read(t, log), []byte(`"rules":2`), []byte(`"rules":1`), 1)
+	old := bytes.Replace(read(t, log), []byte(`"rules":3`), []byte(`"rules":2`), 1)
 	if err := os.WriteFile(log, old, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, open := range map[string]func() (*run.Snapshot, error){"rebuild": d.Rebuild, "repair": d.Repair} {
-		if _, err := open(); err == nil || !strings.Contains(err.Error(), "the run was recorded in format 1") {
-			t.Errorf("%s: got %v, want a refusal of format 1", name, err)
+		if _, err := open(); err == nil || !strings.Contains(err.Error(), "the run was recorded in format 2") {
+			t.Errorf("%s: got %v, want a refusal of format 2", name, err)
 		}
 	}
 	if got := read(t, log); !bytes.Equal(got, old) {

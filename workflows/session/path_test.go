@@ -86,7 +86,7 @@ var paths = []path{
 		asking := s.awaitState(session.Asking)
 		s.signal(sessionflow.ApprovalMessage, "approve "+asking.Pending().Asks[0].ApprovalID)
 		p := s.answer("m1", session.Completed, "made")
-		if refused := s.state().RefusedSignals; len(refused) != 2 || refused[0].Signal != sessionflow.AnswerMessage || !strings.Contains(refused[1].Reason, "approve or reject") {
+		if refused := s.state().RefusedSignals; len(refused) != 2 || refused[0].Signal != sessionflow.AnswerMessage || !strings.Contains(refused[1].Reason, "approve, reject or edit") {
 			t.Errorf("refused %+v; the message: %+v", refused, p)
 		}
 	}},
