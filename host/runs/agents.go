@@ -41,16 +41,10 @@ func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) (activitie
 	return out, err
 }
 
-// startPatience bounds the wait for a worker that is just starting.
-const startPatience = 5 * time.Second
-
 // Mirror has a worker of the task queue fetch a commit from a server into the mirror of its host. If ctx ends, so does the
 // fetch. The error is ErrNoWorker when no worker serves the queue.
 func (c *Client) Mirror(ctx context.Context, in activities.MirrorInput) (out activities.MirrorResult, err error) {
 	id := "mirror-" + uuid.NewString()
-	if served, err := c.AwaitServed(ctx, startPatience); err == nil && !served {
-		return out, ErrNoWorker
-	}
 	err = c.askWorker(ctx, "for the repository", client.StartWorkflowOptions{ID: id, StaticSummary: "Fetch " + in.URL}, &out, workflows.Mirror, in)
 	if ctx.Err() != nil {
 		ending, stop := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
@@ -63,10 +57,13 @@ func (c *Client) Mirror(ctx context.Context, in activities.MirrorInput) (out act
 	return out, err
 }
 
+// startPatience bounds the wait for a worker that is just starting.
+const startPatience = 3 * time.Second
+
 // askWorker reads the result of a workflow that asks a worker of the task queue into out. It returns
 // ErrNoWorker itself when no worker serves the queue; any other error names the request.
 func (c *Client) askWorker(ctx context.Context, what string, how client.StartWorkflowOptions, out, workflow any, args ...any) error {
-	if served, err := c.Served(ctx); err == nil && !served {
+	if served, err := c.AwaitServed(ctx, startPatience); err == nil && !served {
 		return ErrNoWorker
 	}
 	how.TaskQueue = c.queue

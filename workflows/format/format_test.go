@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 	"github.com/ratchet-dev/ratchet/workflows/dispatch"
 	"github.com/ratchet-dev/ratchet/workflows/forge"
+	"github.com/ratchet-dev/ratchet/workflows/format"
 	"github.com/ratchet-dev/ratchet/workflows/notify"
 	"github.com/ratchet-dev/ratchet/workflows/session"
 )
@@ -21,7 +23,8 @@ func TestEachWorkflowRefusesAnotherFormat(t *testing.T) {
 	for name, workflow := range map[string]any{
 		"Run": workflows.Run, "Session": session.Session, "Dispatch": dispatch.Dispatch, "Notice": notify.Notice, "Ticket": forge.Ticket, "Watch": forge.Watch,
 	} {
-		for input, refused := range map[string]bool{`{}`: true, `{"format":0}`: true, `{"format":2}`: true, `{"format":1}`: false} {
+		stamped := func(number int) string { return fmt.Sprintf(`{"format":%d}`, number) }
+		for input, refused := range map[string]bool{`{}`: true, stamped(format.Number - 1): true, stamped(format.Number + 1): true, stamped(format.Number): false} {
 			var suite testsuite.WorkflowTestSuite
 			suite.SetLogger(temporaltest.Quiet{})
 			e := suite.NewTestWorkflowEnvironment()
