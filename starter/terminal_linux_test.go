@@ -230,7 +230,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	wide.does("", "file 2 of 2")
 	wide.does("b", "file 1 of 2")
 	wide.does("q", gatePrompt)
-	wide.does("a", "Which files do you accept?")
+	wide.does("a", "Which do you accept?")
 	wide.does("9", "nothing was decided")
 	wide.awaitsAfter("nothing was decided", gatePrompt)
 	wide.does("end", "Refuse the patch and end the run?")
@@ -246,11 +246,9 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	plain := []string{"NO_COLOR=1"}
 	again := sitWith(t, plain, program, 58, 30, "watch", "--runs-dir", runsDir, "by-file")
 	again.awaits(gatePrompt, 1)
-	again.does("a", "Which files do you accept?")
-	again.does("2", "Why do the other files go back?")
-	again.does("-", "the files you picked")
-	again.awaitsAfter("the files you picked", gatePrompt)
-	again.does("y", "Completed")
+	again.does("a", "Which do you accept?")
+	again.does("2", "Why does the rest go back?")
+	again.does("-", "Completed") // the choice is the approval
 	again.leaves(0)
 
 	failing := begin(plain, 58, "by-error", "false") // no answer is recorded for the fix that follows
