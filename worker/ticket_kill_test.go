@@ -319,8 +319,8 @@ func TestKilledAtEveryPointOfATicket(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newTickets(newFixture(t))
-	points := slices.DeleteFunc(failpoints(t), func(point string) bool {
-		return !strings.HasPrefix(point, "forge.") && !strings.HasPrefix(point, "ticket.")
+	points := slices.DeleteFunc(failpoints(t), func(point string) bool { // no base moves here, so that ticket.merged is not reached
+		return !strings.HasPrefix(point, "forge.") && !strings.HasPrefix(point, "ticket.") || point == "ticket.merged"
 	})
 	if len(points) < 5 {
 		t.Fatalf("got failpoints %v, want those of five effects", points)
