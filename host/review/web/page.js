@@ -49,7 +49,9 @@
     now.replaceWith(document.adoptNode(part));
   }
 
-  const written = (el) => Array.from(el.querySelectorAll('textarea')).some((t) => t.value.trim() !== '');
+  // typed tells a field that a person has written into; the field of the patch begins with the patch itself.
+  const typed = (t) => t.value.trim() !== '' && (t.id !== 'patch' || 'draft' in t.dataset || t.value !== t.defaultValue);
+  const written = (el) => Array.from(el.querySelectorAll('textarea')).some(typed);
 
   function tell(text) {
     $('stale').textContent = text;
@@ -120,7 +122,7 @@
   document.addEventListener('click', (e) => {
     const yes = e.target.closest('#decide button[name=verb][value=approve], #decide button[name=verb][value=session]');
     if (!yes) return;
-    const n = Array.from(document.querySelectorAll('#decide textarea')).filter((t) => t.value.trim() !== '').length;
+    const n = Array.from(document.querySelectorAll('#decide textarea')).filter(typed).length;
     if (n === 0) return;
     e.preventDefault();
     $('asked').textContent = n === 1 ? $('asked').dataset.one : $('asked').dataset.many.replace('#', n);
