@@ -168,11 +168,18 @@ func (a *answers) takeReply(ctx context.Context, w http.ResponseWriter, r *http.
 	case in.RunID.Validate() != nil:
 		return faultError("runId names no run")
 	case in.ApprovalID != "" && in.Decision != "" && in.QuestionID == "":
-		return a.runs.Decide(ctx, in.RunID, run.Decision{ApprovalID: in.ApprovalID, Decision: in.Decision, Reason: in.Reason, By: by})
+		err = a.runs.Decide(ctx, in.RunID, run.Decision{ApprovalID: in.ApprovalID, Decision: in.Decision, Reason: in.Reason, By: by})
 	case in.QuestionID != "" && in.ApprovalID == "" && in.Decision == "":
-		return a.runs.Reply(ctx, in.RunID, run.Reply{QuestionID: in.QuestionID, Text: in.Text, By: by})
+		err = a.runs.Reply(ctx, in.RunID, run.Reply{QuestionID: in.QuestionID, Text: in.Text, By: by})
+	default:
+		return faultError("want approvalId with decision, or questionId with text")
 	}
-	return faultError("want approvalId with decision, or questionId with text")
+	if err != nil && codeOf(err) >= http.StatusInternalServerError { // the sender may send it again: it is not known that it arrived
+		a.mu.Lock()
+		delete(a.seen, r.Header.Get(notify.HeaderID))
+		a.mu.Unlock()
+	}
+	return err
 }
 
 // isSigned reports whether a reply is signed by the key, of now, and new.

@@ -1,6 +1,7 @@
 package review_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -135,5 +136,20 @@ func TestWhoMayReply(t *testing.T) {
 	off := atGate(t, review.Config{})
 	if r := off.signed("m1", now, nil, good); r.code != http.StatusUnauthorized {
 		t.Errorf("a page without a webhook: %d %s", r.code, r.body)
+	}
+}
+
+// A reply of which nobody knows whether it arrived is taken when it is sent again.
+func TestAReplyIsSentAgain(t *testing.T) {
+	s := atGate(t, review.Config{ReplySecret: replyKey})
+	body := fmt.Sprintf(`{"runId":"r1","approvalId":%q,"decision":"approve","by":"kim"}`, s.engine.pending())
+	now := time.Now()
+	s.engine.lost = errors.New("the answer was lost")
+	if r := s.signed("m1", now, replyKey, body); r.code != http.StatusInternalServerError {
+		t.Fatalf("the answer is lost: got %d %s, want 500", r.code, r.body)
+	}
+	s.engine.lost = nil
+	if r := s.signed("m1", now, replyKey, body); r.code == http.StatusUnauthorized {
+		t.Errorf("sent again: got %d %s, want it to be taken or to be settled", r.code, r.body)
 	}
 }
