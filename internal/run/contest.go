@@ -105,7 +105,7 @@ func (e Candidate) patchLines() int {
 	return e.Proposal.Stat.Added + e.Proposal.Stat.Deleted
 }
 
-// Choice is a patch that a person may approve at the gate in place of the first.
+// Choice is a patch that a person may approve in place of the first.
 // Its approval has an id of its own.
 type Choice struct {
 	ApprovalID string `json:"approvalId"`

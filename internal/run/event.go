@@ -176,7 +176,7 @@ type Proposal struct {
 	// PartOf is the digest of the patch that this one is a part or an edit of: a person accepted some of it, or changed it.
 	// It is empty for a patch that a provider proposed.
 	PartOf Digest `json:"partOf,omitempty"`
-	// EditedBy is who edited the patch; empty: nobody did.
+	// EditedBy is who edited the patch; empty: no one.
 	EditedBy string `json:"editedBy,omitempty"`
 }
 
@@ -218,9 +218,8 @@ type (
 		Usage    *Usage    `json:"usage,omitempty"`
 		Retries  []Retry   `json:"retries,omitempty"`
 	}
-	// PatchProduced carries a patch that has not been applied. After a contest the
-	// patch is the first in rank, Candidate is the number of its candidate, and
-	// Rivals holds the other candidates.
+	// PatchProduced carries a patch that has not been applied. With several attempts it
+	// carries the best one, with its number in Candidate, and the others in Rivals.
 	PatchProduced struct {
 		Proposal
 		Usage     *Usage      `json:"usage,omitempty"`
@@ -230,7 +229,7 @@ type (
 	}
 	// ApprovalRequested opens the wait for a decision. The decision is on a tool
 	// call of the working agent if Permission is set, and on a patch otherwise.
-	// Digest is PermissionDigest or ApprovalDigest, respectively.
+	// Digest identifies what is decided on: see PermissionDigest and ApprovalDigest.
 	ApprovalRequested struct {
 		ApprovalID string      `json:"approvalId"`
 		Digest     Digest      `json:"digest"`

@@ -49,20 +49,20 @@ type Input struct {
 	// agent has started, and for one that continues it: the agent may have chosen the checks, or the repository.
 	CacheReadOnly bool   `json:"cacheReadOnly,omitempty"`
 	Policy        Policy `json:"approvalPolicy"`
-	// MaxFix is the number of fixes that may be tried. Zero means none, nil means
-	// DefaultMaxFix.
+	// MaxFix is the number of fixes that may be tried. Zero means none, nil means 3
+	// (DefaultMaxFix).
 	MaxFix   *int  `json:"maxFixIterations,omitempty"`
 	Timeouts Limit `json:"timeouts"`
 	// MaxTokens and MaxCost are the budgets; zero is none.
 	MaxTokens int64  `json:"maxTokens,omitempty"`
 	MaxCost   Micros `json:"maxCostMicros,omitempty"`
 	Patches   Size   `json:"patches,omitzero"` // of each patch
-	// Sandbox is the policy for the box; empty means SandboxRequired. A worker boxes
-	// what it starts for the run, or refuses to start it, unless both say off.
+	// Sandbox is the policy for the sandbox; empty means required. A worker starts the
+	// run's programs in the sandbox, or not at all, unless both say off.
 	Sandbox Sandbox `json:"sandbox,omitempty"`
 
-	// Tools is the policy for agents' tool calls; empty means AskTools. Network lets
-	// the tools reach the network where the agent's sandbox can tell. FreshFixer
+	// Tools is the policy for agents' tool calls; empty means ask. Network lets
+	// the tools reach the network, if the agent can choose. FreshFixer
 	// gives the fixer a session of its own instead of the developer's.
 	Tools      Tools `json:"tools,omitempty"`
 	Network    bool  `json:"network,omitempty"`
@@ -83,16 +83,16 @@ type Input struct {
 
 	// Naming names the branch and the commits.
 	Naming Naming `json:"naming,omitzero"`
-	// Tell is the id of the standing session that is told when the run waits and when it ends; empty: none is.
+	// Tell is the id of the standing session that gets a message when the run waits and when it ends; empty: none does.
 	Tell string `json:"tell,omitempty"`
 	// Session is the id of the standing session whose agent started the run; empty: a person did. A person approves
-	// each patch and tool of such a run, in the box, and the session is told.
+	// each patch and tool of such a run, in the sandbox, and the session gets its messages.
 	Session string `json:"session,omitempty"`
 	// Origins says who chose what, by the names of the settings. It decides nothing.
 	Origins map[string]Origin `json:"origins,omitempty"`
 }
 
-// Issue is an issue of a server of repositories, as it was when somebody asked for the run. Later edits are not read.
+// Issue is an issue of a server of repositories, as it was when the run was asked for. Later edits are not read.
 type Issue struct {
 	URL    string `json:"url"`
 	Digest Digest `json:"digest"` // of title and text

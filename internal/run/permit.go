@@ -37,7 +37,7 @@ type Permission struct {
 	Excerpt string `json:"excerpt,omitempty"` // head of the input, made safe for display
 	// Dir is the agent's checkout. People are shown the paths below it without it.
 	Dir string `json:"dir,omitempty"`
-	// Candidate is the number of the candidate that asks; zero: there is no contest.
+	// Candidate is the number of the attempt that asks; zero: there is only one.
 	Candidate int `json:"attempt,omitempty"`
 }
 
