@@ -1,6 +1,6 @@
 // Package acp is the adapter to agents that speak the Agent Client Protocol on
 // their standard input and output: opencode, Gemini CLI, the bridges to Claude
-// Code and to Codex, and others (docs/contracts/acp.md, 1 to 4).
+// Code and to Codex, and others (CLIENT.md, 1 to 4).
 //
 // The protocol has no reason for a denial, no bound on answers, and no reliable
 // name of a tool: if an agent gives none, the kind of the call is its name, such
@@ -32,7 +32,7 @@ import (
 )
 
 // DefaultPatience is the time in which an interrupted turn has to end. Agents took
-// less than half a second (docs/contracts/acp.md, 2.2).
+// less than half a second (CLIENT.md, 2.2).
 const DefaultPatience = 15 * time.Second
 
 // Config says which agent to run.
@@ -78,7 +78,7 @@ func (*adapter) Kind() agent.Kind { return setup.ACP }
 
 // Start implements agent.Adapter. It starts a second time after one particular
 // failure: the first sessions on a fresh home of opencode race for the migration
-// of its database (docs/contracts/acp.md, 4).
+// of its database (CLIENT.md, 4).
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
 	if err := checkOptions(o); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func cancelledOutcome() sdk.RequestPermissionOutcome {
 // an option for this session and no longer. For other agents AllowSession is
 // Allow. A list of our own would go by the tool's name, which is often no more
 // than its kind, so that one command would allow them all
-// (docs/contracts/acp.md, 2.3).
+// (CLIENT.md, 2.3).
 func pickOption(options []permissionOption, v agent.PermissionVerdict, h habits) (sdk.RequestPermissionOutcome, bool) {
 	find := func(kind sdk.PermissionOptionKind, label string) (sdk.RequestPermissionOutcome, bool) {
 		for _, o := range options {

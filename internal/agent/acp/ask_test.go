@@ -16,7 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
-// What the agents ask (docs/contracts/acp.md, 3, and their wires).
+// What the agents ask (CLIENT.md, 3, and their wires).
 var asked = map[string]string{
 	"opencode": `{"sessionId":"s1","toolCall":{"toolCallId":"c1","title":"touch b.txt","kind":"execute","status":"pending","locations":[],"rawInput":{"command":"touch b.txt"}},"options":[{"optionId":"once","kind":"allow_once","name":"Allow once"},{"optionId":"always","kind":"allow_always","name":"Always allow"},{"optionId":"reject","kind":"reject_once","name":"Reject"}]}`,
 	"claude":   `{"sessionId":"s1","toolCall":{"toolCallId":"c1","name":"Write","status":"pending","rawInput":{"file_path":"/w/cw.txt","content":"hi"},"title":"Write cw.txt","kind":"edit","content":[{"type":"diff","path":"/w/cw.txt","oldText":null,"newText":"hi"}],"locations":[{"path":"/w/cw.txt"}]},"options":[{"optionId":"allow-once","name":"Yes","kind":"allow_once"},{"optionId":"allow-with-updates","name":"Yes, allow all edits during this session","kind":"allow_always"},{"optionId":"reject","name":"No","kind":"reject_once"}]}`,

@@ -3,7 +3,7 @@ package acp
 import "github.com/ratchet-dev/ratchet/internal/agent"
 
 // habits holds the facts about an agent that it does not declare
-// (docs/contracts/acp.md, 3 and 4).
+// (CLIENT.md, 3 and 4).
 type habits struct {
 	// forSession says that the agent keeps an option labelled "for this session" no
 	// longer than that.

@@ -48,7 +48,7 @@ type answeredFrame struct {
 	Method string                     `json:"method"`
 }
 
-// greetings are what the agents say of themselves (docs/contracts/acp.md, 3, and initialize of the same versions).
+// greetings are what the agents say of themselves (CLIENT.md, 3, and initialize of the same versions).
 var greetings = map[string]string{
 	"opencode": `{"protocolVersion":1,"agentInfo":{"name":"OpenCode","version":"1.18.33"},"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"close":{},"list":{},"resume":{}}},"authMethods":[{"id":"x","type":"new"}]}`,
 	"claude":   `{"protocolVersion":1,"agentInfo":{"name":"@agentclientprotocol/claude-agent-acp","title":"Claude Agent","version":"0.100.0"},"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"additionalDirectories":{},"resume":{},"systemPrompt":{"mode":{"override":{}}}}}}`,

@@ -101,7 +101,7 @@ func (s *session) Send(ctx context.Context, text string) error {
 			<-before // the cancellation of the last turn must not end this one
 		}
 		// The turn outlives ctx, and its answer is always waited for: giving up the
-		// call would drop it (docs/contracts/acp.md, 1).
+		// call would drop it (CLIENT.md, 1).
 		answer, err := callAgent[answer](context.Background(), s.wire, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(s.id), Prompt: blocks})
 		if !errors.Is(err, errOver) { // otherwise an Exit event follows
 			s.finishTurn(t, answer, err)
@@ -185,7 +185,7 @@ func (s *session) sendCancel(t *turn) {
 	}
 }
 
-// The time limits of a stop in good order (docs/contracts/acp.md, 2.4).
+// The time limits of a stop in good order (CLIENT.md, 2.4).
 const (
 	turnTime = time.Second     // for the current turn
 	stopTime = 3 * time.Second // for everything

@@ -151,7 +151,7 @@ func (t *tool) mergeCall(c toolCall) {
 	}
 }
 
-// toolName returns the tool's name, or a substitute (docs/contracts/acp.md, 2.3).
+// toolName returns the tool's name, or a substitute (CLIENT.md, 2.3).
 func (t *tool) toolName(h habits) string {
 	prefix, _, ok := strings.Cut(t.ID, "__")
 	switch {

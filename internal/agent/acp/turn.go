@@ -155,7 +155,7 @@ func (s *session) finishTurn(t *turn, a answer, err error) {
 // turnResult returns how the turn ended. An interrupt of ours counts more than the
 // answer, because agents answer an interrupted prompt in any way. An agent that
 // reports cancelled without an interrupt of ours took a denial for one, as
-// codex-acp does (docs/contracts/acp.md, 2.3).
+// codex-acp does (CLIENT.md, 2.3).
 func (t *turn) turnResult(a answer, err error) (agent.TurnStatus, error) {
 	failed := func(code failure.Code, retriable bool, text string) (agent.TurnStatus, error) {
 		return agent.Failed, newError(code, retriable, text)

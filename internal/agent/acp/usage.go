@@ -8,7 +8,7 @@ import (
 )
 
 // tokens counts the tokens of a turn: of all its model calls or, with opencode, of
-// the last one (docs/contracts/acp.md, 2.4).
+// the last one (CLIENT.md, 2.4).
 type tokens struct {
 	Input  int64 `json:"inputTokens"`
 	Output int64 `json:"outputTokens"`
@@ -38,7 +38,7 @@ func (a answer) turnTokens() agent.Tokens {
 }
 
 // bill computes the cost of a turn from the cost of the session so far, which an
-// agent carries over when it loads the session again (docs/contracts/acp.md, 2.4).
+// agent carries over when it loads the session again (CLIENT.md, 2.4).
 type bill struct {
 	carried   bool // the cost before our process is not known yet
 	told      bool // reported since the last turn

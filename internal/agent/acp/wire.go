@@ -72,7 +72,7 @@ func newWire(c *child.Child, p peer) *wire {
 }
 
 // handleCall answers the requests of the agent. Files and terminals are not
-// offered, and refused (docs/contracts/acp.md, 2.3).
+// offered, and refused (CLIENT.md, 2.3).
 func (w *wire) handleCall(ctx context.Context, method string, params json.RawMessage) (any, *sdk.RequestError) {
 	switch method {
 	case sdk.ClientMethodSessionUpdate:

@@ -96,7 +96,7 @@ func TestALineAsLongAsItMayBe(t *testing.T) {
 	}
 }
 
-// The bridge to Claude Code leaves its native child when it is killed (docs/contracts/acp.md, 4).
+// The bridge to Claude Code leaves its native child when it is killed (CLIENT.md, 4).
 func TestAStopEndsWhatAWrapperLeft(t *testing.T) {
 	b := newBench(t, "claude")
 	file := t.TempDir() + "/pid"

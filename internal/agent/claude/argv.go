@@ -21,7 +21,7 @@ const (
 )
 
 // readTools are the only tools of a read-only session. Plan mode is no sandbox:
-// it writes if it is allowed to (docs/contracts/claude-code.md, 1).
+// it writes if it is allowed to (CLIENT.md, 1).
 const readTools = "Read,Grep,Glob"
 
 // noTools are never offered: the first three would wait for a person at a
@@ -41,7 +41,7 @@ const noInbound = `{"crossSessionInbound":"refuse"}`
 // a permission.
 var netTools = []string{"WebFetch", "WebSearch"}
 
-// clientArgs returns the arguments of the client (docs/contracts/claude-code.md, 3).
+// clientArgs returns the arguments of the client (CLIENT.md, 3).
 // A value that the caller chose is in one argument with its flag, so that no
 // value is taken for a flag.
 func clientArgs(o agent.Options, fresh string) ([]string, error) {
@@ -117,7 +117,7 @@ func repeatFlag(flag string, values []string) []string {
 }
 
 // sandboxArgs returns the arguments that enforce the sandbox
-// (docs/contracts/claude-code.md, 11). They always name the mode, because the
+// (CLIENT.md, 11). They always name the mode, because the
 // user's settings would choose it otherwise.
 func sandboxArgs(o agent.Options) ([]string, error) {
 	mode := cmp.Or(o.Choice().Mode, defaultMode(o.Sandbox))

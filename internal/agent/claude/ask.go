@@ -14,7 +14,7 @@ import (
 )
 
 // permissionRequest is a tool call that waits for a permission
-// (docs/contracts/claude-code.md, 6).
+// (CLIENT.md, 6).
 type permissionRequest struct {
 	request string // the id of the request that asks for it
 
@@ -86,7 +86,7 @@ func (w permissions) allowsCall(a permissionRequest) bool {
 //
 // That is narrower than the client's own session scope. Its suggestions either
 // go to a file of settings, or switch to a mode that allows every edit and many
-// commands (docs/contracts/claude-code.md, 6).
+// commands (CLIENT.md, 6).
 func (a permissionRequest) sessionRules() []string {
 	var rules []string
 	named := a.Blocked != ""
@@ -170,7 +170,7 @@ func (s *session) settleRequest(d agent.PermissionDecision) (permissionRequest, 
 }
 
 // permissionResult is a decision in the client's form
-// (docs/contracts/claude-code.md, 6).
+// (CLIENT.md, 6).
 type permissionResult struct {
 	Behavior  string          `json:"behavior"`
 	Input     json.RawMessage `json:"updatedInput,omitempty"`

@@ -33,7 +33,7 @@ func answers(t *testing.T, f fake) []string {
 	return slices.DeleteFunc(f.given(t), func(line string) bool { return !strings.Contains(line, `"control_response"`) })
 }
 
-// TestAnswers is the table of docs/contracts/claude-code.md, 6.
+// TestAnswers is the table of CLIENT.md, 6.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	tests := map[agent.PermissionVerdict]struct{ reason, want string }{

@@ -1,6 +1,6 @@
 // Package claude is the adapter to Claude Code. A session is one process of its
 // CLI, with JSON lines on its standard input and output
-// (docs/contracts/claude-code.md). The client's permissions are the only
+// (CLIENT.md). The client's permissions are the only
 // sandbox. The settings of the repository in which the agent works do not affect
 // them; rules of the machine's user do, within the sandbox.
 //
@@ -63,7 +63,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 }
 
 // startSession returns once the client has answered initialize. The client then
-// takes input, and has found the session to resume (docs/contracts/claude-code.md, 8).
+// takes input, and has found the session to resume (CLIENT.md, 8).
 func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, greeting, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, greeting{}, err

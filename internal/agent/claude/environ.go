@@ -27,7 +27,7 @@ var (
 )
 
 // strippedNames are variables that only claim that there is a sandbox. They lift
-// the client's refusal to bypass permissions as root (docs/contracts/claude-code.md, 11).
+// the client's refusal to bypass permissions as root (CLIENT.md, 11).
 var strippedNames = []string{"IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"}
 
 // fixedVariables switch off actions of the client that it was not asked for.

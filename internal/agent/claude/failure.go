@@ -16,13 +16,13 @@ import (
 
 const (
 	// unknownSession is the client's text for an id that it does not know: in the
-	// errors of a result, and on its standard error (docs/contracts/claude-code.md, 8).
+	// errors of a result, and on its standard error (CLIENT.md, 8).
 	unknownSession = "No conversation found with session ID"
 	rootRefused    = "full access: Claude Code refuses to bypass permissions as root; run the worker as another user"
 )
 
 // statusOfWord maps the client's words for errors to HTTP statuses, for errors
-// without a status (docs/contracts/claude-code.md, 9).
+// without a status (CLIENT.md, 9).
 var statusOfWord = map[string]int{
 	"authentication_failed": http.StatusUnauthorized,
 	"billing_error":         http.StatusPaymentRequired,
@@ -53,7 +53,7 @@ func (s *session) turnError(r resultFrame, word string) error {
 }
 
 // errorText returns the error text of a result. The diagnostics of an abort are
-// left out: they are for the client's developers (docs/contracts/claude-code.md, 5).
+// left out: they are for the client's developers (CLIENT.md, 5).
 func errorText(r resultFrame) string {
 	if r.Text != "" {
 		return r.Text

@@ -15,7 +15,7 @@ type frameHead struct {
 	Subtype string `json:"subtype"`
 }
 
-// initFrame opens every turn (docs/contracts/claude-code.md, 1).
+// initFrame opens every turn (CLIENT.md, 1).
 type initFrame struct {
 	SessionID string `json:"session_id"`
 	Model     string `json:"model"`
@@ -97,7 +97,7 @@ func (u wireUsage) agentTokens() agent.Tokens {
 	return agent.Tokens{Input: u.promptTokens(), Output: u.Output, Cached: u.Read}
 }
 
-// resultFrame ends a turn (docs/contracts/claude-code.md, 5).
+// resultFrame ends a turn (CLIENT.md, 5).
 type resultFrame struct {
 	Subtype  string                `json:"subtype"`
 	IsError  bool                  `json:"is_error"`

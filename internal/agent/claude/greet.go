@@ -10,7 +10,7 @@ import (
 )
 
 // greeting is the client's description of itself when it takes input
-// (docs/contracts/claude-code.md, 7).
+// (CLIENT.md, 7).
 type greeting struct {
 	Models []struct {
 		Value       string `json:"value"`

@@ -82,7 +82,7 @@ func configDir(env []string) string {
 // hasTranscript reports whether there is a transcript of the session. Its
 // directory is named after the working directory, with a dash for each slash,
 // dot and underscore. But a session that is resumed elsewhere stays in its old
-// directory (docs/contracts/claude-code.md, 8), so all directories are searched.
+// directory (CLIENT.md, 8), so all directories are searched.
 func (p projects) hasTranscript(id string) bool {
 	f := p.openTranscript(id)
 	if f == nil {

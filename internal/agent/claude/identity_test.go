@@ -15,7 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// TestIds is the table of docs/contracts/agent.md, 1, and docs/contracts/claude-code.md, 8.
+// TestIds is the table of docs/contracts/agent.md, 1, and CLIENT.md, 8.
 func TestIds(t *testing.T) {
 	t.Parallel()
 	target, minted, other := uuid.NewString(), uuid.NewString(), uuid.NewString()

@@ -6,7 +6,7 @@ import (
 )
 
 // meter computes the cost of turns and the fill of the window
-// (docs/contracts/claude-code.md, 10).
+// (CLIENT.md, 10).
 type meter struct {
 	model  string    // of the session itself; sub-agents may use others
 	window int       // of that model; zero until a result reports it

@@ -15,7 +15,7 @@ const (
 	main45   = "claude-sonnet-4-5"
 )
 
-// TestCost reads the price of each turn from a count that runs on (docs/contracts/claude-code.md, 10).
+// TestCost reads the price of each turn from a count that runs on (CLIENT.md, 10).
 func TestCost(t *testing.T) {
 	t.Parallel()
 	total := func(dollars string) string { return `"total_cost_usd":` + dollars }

@@ -14,10 +14,10 @@ import (
 
 const (
 	// patience is how long Stop waits for the client to end a turn, and again to
-	// end itself (docs/contracts/claude-code.md, 12).
+	// end itself (CLIENT.md, 12).
 	patience = 2 * time.Second
 	// transcribed is how long after a result the last lines may be missing from
-	// the transcript (docs/contracts/claude-code.md, 8).
+	// the transcript (CLIENT.md, 8).
 	transcribed = 100 * time.Millisecond
 )
 
@@ -185,7 +185,7 @@ func (s *session) Stop(ctx context.Context) error {
 
 // windDown lets the client end in good order while ctx lasts. The client writes
 // the end of an interrupted turn into the transcript, and ends the commands that
-// it runs (docs/contracts/claude-code.md, 12).
+// it runs (CLIENT.md, 12).
 func (s *session) windDown(ctx context.Context) {
 	if t := s.markInterrupted(); t != nil {
 		go s.sendInterrupt() // would block if the client no longer reads

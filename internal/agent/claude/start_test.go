@@ -21,7 +21,7 @@ import (
 
 func adapter(f fake, environ ...string) agent.Adapter { return claude.New(f.config(environ...)) }
 
-// TestArguments is docs/contracts/claude-code.md, 3, with the sandboxes of docs/contracts/claude-code.md, 11.
+// TestArguments is CLIENT.md, 3, with the sandboxes of CLIENT.md, 11.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	id := uuid.NewString()

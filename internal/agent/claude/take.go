@@ -9,7 +9,7 @@ import (
 
 // takeFrame turns one line of the client into events. A frame without a better
 // event becomes Raw: unknown frames never fail anything
-// (docs/contracts/claude-code.md, 5). A line that is not JSON is ignored.
+// (CLIENT.md, 5). A line that is not JSON is ignored.
 func (s *session) takeFrame(line []byte) {
 	var h frameHead
 	if _, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(line, &h)); broken {
@@ -62,7 +62,7 @@ func (s *session) takeSystem(name string, line []byte) bool {
 	if name == "" {
 		return false
 	}
-	// A call that keeps failing shows as silence and retries (docs/contracts/claude-code.md, 9).
+	// A call that keeps failing shows as silence and retries (CLIENT.md, 9).
 	s.queue.Put(agent.Notice{Name: name, Data: line, Stall: name == "api_retry"})
 	return true
 }

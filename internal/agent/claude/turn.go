@@ -66,7 +66,7 @@ func (t *turn) tokensSoFar() agent.Tokens {
 	}
 }
 
-// turnStatus returns how a turn ended (docs/contracts/claude-code.md, 5). The
+// turnStatus returns how a turn ended (CLIENT.md, 5). The
 // subtype does not tell: it calls an error of the API a success.
 func turnStatus(r resultFrame) agent.TurnStatus {
 	switch {

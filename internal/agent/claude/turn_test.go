@@ -66,7 +66,7 @@ func TestATurnWithATool(t *testing.T) {
 	}
 }
 
-// TestHowResultsEnd is the table of docs/contracts/claude-code.md, 5, both versions.
+// TestHowResultsEnd is the table of CLIENT.md, 5, both versions.
 func TestHowResultsEnd(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -103,7 +103,7 @@ func TestHowResultsEnd(t *testing.T) {
 	}
 }
 
-// TestErrors is the table of docs/contracts/claude-code.md, 9, and what public reports add to it.
+// TestErrors is the table of CLIENT.md, 9, and what public reports add to it.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	later := time.Now().Add(time.Hour).Unix()

@@ -84,7 +84,7 @@ func (r approvalRequest) staysInside(method string) bool {
 
 const commandRequest = "item/commandExecution/requestApproval"
 
-// requestFamily is a kind of request for a decision (docs/contracts/codex.md, 13).
+// requestFamily is a kind of request for a decision (CLIENT.md, 13).
 type requestFamily struct {
 	// toPermission makes the permission event; ok is false if the request lacks a
 	// member that this needs.

@@ -21,7 +21,7 @@ const patchItem = `{"type":"fileChange","id":"call_27","status":"inProgress","ch
 
 var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
 
-// approvals are the families of docs/contracts/codex.md, 7 and 13.
+// approvals are the families of CLIENT.md, 7 and 13.
 var approvals = map[string]struct {
 	method, params string
 	item           string // that was told before

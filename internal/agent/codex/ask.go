@@ -19,7 +19,7 @@ func newApprovals() approvals {
 
 // takeRequest handles a request of the client. A request that cannot be decided
 // is refused at once in the form of its family: the client knows no other answer
-// (docs/contracts/codex.md, 13).
+// (CLIENT.md, 13).
 func (s *session) takeRequest(f frame) {
 	s.noteRequest(f)
 	kind, ok := families[f.Method]

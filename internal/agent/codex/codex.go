@@ -1,6 +1,6 @@
 // Package codex is the adapter to Codex. A session is one process of
 // `codex app-server`, with JSON lines on its standard input and output, and no
-// other client on the wire (docs/contracts/codex.md).
+// other client on the wire (CLIENT.md).
 //
 // A session's permissions are set at its start, again at each resume, and never
 // by the repository in which it works: see thread.go. One turn runs at a time,
@@ -54,12 +54,12 @@ func New(c Config) agent.Adapter {
 func (*adapter) Kind() agent.Kind { return setup.Codex }
 
 // handshakeLimit bounds the time in which one process opens its thread
-// (docs/contracts/codex.md, 11). The client itself waits 15 s for a locked
+// (CLIENT.md, 11). The client itself waits 15 s for a locked
 // database.
 const handshakeLimit = 30 * time.Second
 
 // lockPauses are the pauses before the next client is started after one found
-// its database locked (docs/contracts/codex.md, 11).
+// its database locked (CLIENT.md, 11).
 var lockPauses = []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}
 
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
@@ -93,7 +93,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 }
 
 // isDatabaseLocked reports whether a client did not start because another one
-// held its database (docs/contracts/codex.md, 11).
+// held its database (CLIENT.md, 11).
 func isDatabaseLocked(err error) bool {
 	var e *failure.Error
 	return errors.As(err, &e) &&

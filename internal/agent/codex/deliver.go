@@ -39,7 +39,7 @@ func (s *session) readAllTurns(ctx context.Context) (agent.Thread, error) {
 	return t, err
 }
 
-// isRefused reports whether the client does not know the request, or not yet (docs/contracts/codex.md, 14).
+// isRefused reports whether the client does not know the request, or not yet (CLIENT.md, 14).
 func isRefused(err error) bool {
 	var e *rpcError
 	return errors.As(err, &e) && (e.Code == methodNotFound || e.Code == invalidRequest && !isUnknownThread(e))
@@ -210,7 +210,7 @@ func deliveredAs(raw json.RawMessage, err error, took any, turn *string) deliver
 	return delivered{turn: *turn}
 }
 
-// classOf reads the structure of a refusal first and its text second (docs/contracts/codex.md, 5).
+// classOf reads the structure of a refusal first and its text second (CLIENT.md, 5).
 func classOf(e *rpcError) delivery.Refusal {
 	var data struct {
 		Info map[string]json.RawMessage `json:"codexErrorInfo"`

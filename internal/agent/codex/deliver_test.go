@@ -151,7 +151,7 @@ func TestADeliverySteersTheActiveTurn(t *testing.T) {
 	}
 }
 
-// The refusals of docs/contracts/codex.md, 5. Each request is sent once.
+// The refusals of CLIENT.md, 5. Each request is sent once.
 func TestRefusalsOfADelivery(t *testing.T) {
 	t.Parallel()
 	const compact = `"data":{"message":"x","codexErrorInfo":{"activeTurnNotSteerable":{"turnKind":"compact"}}},`

@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
-// turnError is the error of a turn (docs/contracts/codex.md, 3 and 10).
+// turnError is the error of a turn (CLIENT.md, 3 and 10).
 type turnError struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
@@ -93,7 +93,7 @@ func (e *turnError) providerError(l limits, now time.Time) error {
 
 // classifyText classifies errors without a name of their own by their text: the
 // body of an HTTP 400, a missing key, and a stream that was cut off
-// (docs/contracts/codex.md, 10).
+// (CLIENT.md, 10).
 func (e *turnError) classifyText(now time.Time) *failure.Error {
 	var body struct {
 		Error json.RawMessage `json:"error"`
@@ -109,7 +109,7 @@ func (e *turnError) classifyText(now time.Time) *failure.Error {
 }
 
 // refusalError returns the error of a refused request. It reads the structure
-// first and the text second (docs/contracts/codex.md, 5).
+// first and the text second (CLIENT.md, 5).
 func refusalError(e *rpcError) error {
 	var data struct {
 		Info json.RawMessage `json:"codexErrorInfo"`

@@ -8,7 +8,7 @@ import (
 )
 
 // item is one element of a turn: a message, or a tool call
-// (docs/contracts/codex.md, 3). It has the members of all types that we read.
+// (CLIENT.md, 3). It has the members of all types that we read.
 type item struct {
 	Type     string `json:"type"`
 	ID       string `json:"id"`
@@ -85,7 +85,7 @@ const (
 )
 
 // toolCalls holds the types of items that are tool calls
-// (docs/contracts/codex.md, 12). A late type names its input only when the item
+// (CLIENT.md, 12). A late type names its input only when the item
 // is complete.
 var toolCalls = map[string]struct {
 	use    func(i item) (tool string, input any)

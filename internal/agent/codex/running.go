@@ -18,7 +18,7 @@ import (
 var _ agent.Prober = (*adapter)(nil)
 
 // Running implements agent.Prober by the lock that a client holds on each thread
-// that it writes (docs/contracts/codex.md, 1, point 7). The lock is a file of its
+// that it writes (CLIENT.md, 1, point 7). The lock is a file of its
 // own in $CODEX_HOME/thread-writer-locks, seen with 0.169.0. Running takes it for
 // a moment, shared; a client that opens the thread in that moment is refused.
 func (a *adapter) Running(id string) (bool, error) {

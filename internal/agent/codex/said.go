@@ -9,7 +9,7 @@ import (
 const saidItems = 64
 
 // partialMessages holds the parts that were reported of messages that are not
-// complete (docs/contracts/codex.md, 12).
+// complete (CLIENT.md, 12).
 type partialMessages struct {
 	text        map[string]*strings.Builder // by item
 	order       []string

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long Stop waits for the client to end a turn, and again to end
-// itself. The client needs some 50 ms for either (docs/contracts/codex.md, 8).
+// itself. The client needs some 50 ms for either (CLIENT.md, 8).
 const patience = 2 * time.Second
 
 // session is one thread in one process of the client.
@@ -178,7 +178,7 @@ func (s *session) Stop(ctx context.Context) error {
 // windDown lets the client end in good order while ctx lasts. It cancels the
 // waiting requests, each in the form of its family, and interrupts the turn. A
 // client whose input ends also records an interrupted turn, but not the messages
-// before it (docs/contracts/codex.md, 8).
+// before it (CLIENT.md, 8).
 func (s *session) windDown(ctx context.Context) {
 	if t := s.abortPending(); t != nil {
 		child.Await(ctx, patience, s.over, t.ended)

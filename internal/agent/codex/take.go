@@ -127,7 +127,7 @@ func (s *session) onTurnCompleted(n notification) bool {
 }
 
 // onStatusChanged forgets a running turn that is not ours: the client may begin a
-// turn under one id and end it under another (docs/contracts/codex.md, 5).
+// turn under one id and end it under another (CLIENT.md, 5).
 func (s *session) onStatusChanged(n notification) bool {
 	var status threadStatus
 	if !s.isOurThread(n) || json.Unmarshal(n.Status, &status) != nil {
@@ -212,7 +212,7 @@ func (s *session) onRateLimits(n notification) bool {
 }
 
 // onError records why a turn fails, or what the client tries again. The client
-// continues in either case (docs/contracts/codex.md, 10).
+// continues in either case (CLIENT.md, 10).
 func (s *session) onError(n notification) bool {
 	name := "error"
 	if n.WillRetry {

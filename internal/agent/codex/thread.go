@@ -68,7 +68,7 @@ func turnSandbox(network bool) object {
 // asks for actions outside of the sandbox, for patches of files that the sandbox
 // protects, for the tools of MCP servers and for commands that it finds
 // dangerous; everything else is free within the sandbox. "untrusted" asks even
-// for ls (docs/contracts/codex.md, 1, fact 12). "never" refuses instead of
+// for ls (CLIENT.md, 1, fact 12). "never" refuses instead of
 // asking, tools of MCP servers included.
 //
 // In a box the client asks for nothing by "on-request", because it keeps no sandbox of its own. There it
@@ -84,7 +84,7 @@ func approvalPolicy(s agent.Sandbox, boxed bool) string {
 }
 
 // threadParams begin or resume a thread. Everything that bounds the agent is set
-// each time: a resume does not restore the sandbox (docs/contracts/codex.md, 1,
+// each time: a resume does not restore the sandbox (CLIENT.md, 1,
 // point 10).
 type threadParams struct {
 	ThreadID     string `json:"threadId,omitempty"`
@@ -160,7 +160,7 @@ func (s *session) openThread(ctx context.Context, o agent.Options, env []string)
 }
 
 // adoptThread takes the thread of the client's answer. If the answer names no id,
-// the id is never taken from the request (docs/contracts/codex.md, 11).
+// the id is never taken from the request (CLIENT.md, 11).
 func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 	var answer threadAnswer
 	if err := json.Unmarshal(result, &answer); err != nil {
@@ -198,7 +198,7 @@ func (a threadAnswer) checkBounds(o agent.Options, boxed bool) error {
 }
 
 // resumeRefusals are the texts of a client that knows no such thread
-// (docs/contracts/codex.md, 4). An id that is not in its form is an invalid
+// (CLIENT.md, 4). An id that is not in its form is an invalid
 // session id.
 var resumeRefusals = []string{"no rollout found", "thread not found", "invalid session id"}
 

@@ -18,7 +18,7 @@ type runningTurn struct {
 
 // turn is the turn that one Send began. It is ours if its first user message is
 // ours: a turn/start that meets a running turn succeeds, and the message joins
-// that turn (docs/contracts/codex.md, 1, point 1).
+// that turn (CLIENT.md, 1, point 1).
 type turn struct {
 	message string // the id that our message carries
 	id      string // empty until it is known
@@ -151,7 +151,7 @@ func (s *session) finishTurn(t *turn, w wireTurn) {
 }
 
 // turnOutcome fails closed: a turn that is not ours, or that has a status that we
-// do not know, is no success (docs/contracts/codex.md, 1, points 1 and 4).
+// do not know, is no success (CLIENT.md, 1, points 1 and 4).
 func (s *session) turnOutcome(t *turn, w wireTurn) (agent.TurnStatus, error) {
 	switch {
 	case t.joined:

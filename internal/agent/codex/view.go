@@ -32,7 +32,7 @@ type threadStatus struct {
 }
 
 // The types of items that say what a turn does beyond what its thread's policy bounds
-// (docs/contracts/codex.md, 14).
+// (CLIENT.md, 14).
 var (
 	plainItems   = []string{"userMessage", "agentMessage", "reasoning", "plan", "commandExecution", "functionCallOutput", "imageView", "sleep"}
 	networkItems = []string{"webSearch", "mcpToolCall", "dynamicToolCall", "collabAgentToolCall", "subAgentActivity", "imageGeneration"}

@@ -17,7 +17,7 @@ import (
 )
 
 // frame is one line that the app-server writes: a request, a notification or an
-// answer. It has no "jsonrpc" member (docs/contracts/codex.md, 3). An id keeps
+// answer. It has no "jsonrpc" member (CLIENT.md, 3). An id keeps
 // the form that it has on the wire: it is a string or a number, and may be 0.
 type frame struct {
 	ID     json.RawMessage `json:"id"`
@@ -43,7 +43,7 @@ func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.C
 
 func (e *rpcError) says(phrase string) bool { return strings.Contains(e.Message, phrase) }
 
-// The codes that we send or act upon (docs/contracts/codex.md, 1 and 5).
+// The codes that we send or act upon (CLIENT.md, 1 and 5).
 const (
 	invalidRequest = -32600
 	methodNotFound = -32601

@@ -20,7 +20,7 @@ import (
 )
 
 // device is our identity for a gateway: an Ed25519 key, with which the gateway
-// pairs (docs/contracts/openclaw.md, 1).
+// pairs (CLIENT.md, 1).
 type device struct{ key ed25519.PrivateKey }
 
 // deviceOpener returns a function that opens the device of a file at its first

@@ -1,5 +1,5 @@
 // Package openclaw attaches to a running OpenClaw gateway
-// (docs/contracts/openclaw.md, 1 to 4; protocol 4). A session is a session of the
+// (CLIENT.md, 1 to 4; protocol 4). A session is a session of the
 // gateway under a key that begins with our prefix. It has no process here, and the
 // gateway keeps it. The gateway asks about commands only. Files are protected by the
 // permission mode of the session: this package sets the mode, and names it again

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Our identity for the gateway (docs/contracts/openclaw.md, 1). We are no
+// Our identity for the gateway (CLIENT.md, 1). We are no
 // administrator, which could widen the permissions of a session.
 const (
 	protocol   = 4

@@ -11,7 +11,7 @@ import (
 // readTools are the only tools of a read-only session.
 var readTools = []string{"read", "grep", "find", "ls"}
 
-// piArgs returns pi's arguments (docs/contracts/pi.md, 1). They hold no message:
+// piArgs returns pi's arguments (CLIENT.md, 1). They hold no message:
 // messages go over the wire, where none is taken for a flag or a file
 // (docs/contracts/dispatch.md, 10).
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
-// gateRequest is a call that waits at the gate (docs/contracts/pi.md, 3).
+// gateRequest is a call that waits at the gate (CLIENT.md, 3).
 type gateRequest struct {
 	request string // the id of the request that asks for it
 

@@ -7,7 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// command is a command to pi (docs/contracts/pi.md, 2).
+// command is a command to pi (CLIENT.md, 2).
 type command struct {
 	ID      string  `json:"id"`
 	Type    string  `json:"type"`

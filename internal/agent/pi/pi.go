@@ -1,5 +1,5 @@
 // Package pi is the adapter to pi. A session is one process in its RPC mode, with
-// JSON lines on its standard input and output (docs/contracts/pi.md, 1 to 4;
+// JSON lines on its standard input and output (CLIENT.md, 1 to 4;
 // docs/contracts/dispatch.md, 10). Pi itself asks for no permission. An extension
 // of ours, the gate, makes every call of a tool wait for our answer, and no
 // session whose calls need a permission starts without it. That is the only

@@ -64,7 +64,7 @@ func (t *turn) addUsage(u wireUsage) bool {
 
 // turnStatus returns how the turn ended, and why. An interrupt of ours counts more
 // than the last message, because pi reports an aborted call as an error of the
-// next message (docs/contracts/pi.md, 3).
+// next message (CLIENT.md, 3).
 func (t *turn) turnStatus() (agent.TurnStatus, error) {
 	switch {
 	case t.interrupted, t.stop == "aborted":

@@ -43,7 +43,7 @@ type Config struct {
 
 // DefaultQuiet is the longest silence of an agent that a call waits through.
 // Nothing else notices a model's stream that hangs
-// (docs/contracts/claude-code.md, 1).
+// (internal/agent/claude/CLIENT.md, 1).
 const DefaultQuiet = 5 * time.Minute
 
 // The limits of one call.

@@ -9,19 +9,19 @@ import (
 )
 
 var (
-	// cited is a page of docs/contracts and, where there are any, its sections.
-	cited = regexp.MustCompile(`docs/contracts/([a-z-]+)\.md(, \d+(?:\.\d+)?(?:(?:, | and | to )\d+(?:\.\d+)?)*)?`)
+	// cited is a page of docs/contracts, or what was observed of an agent's client, beside its adapter; and its sections.
+	cited = regexp.MustCompile(`(docs/contracts/[a-z-]+\.md|(?:internal/agent/[a-z]+/)?CLIENT\.md)(, \d+(?:\.\d+)?(?:(?:, | and | to )\d+(?:\.\d+)?)*)?`)
 	// vague is a citation of a text that no reader of the repository has.
 	vague    = regexp.MustCompile(`\bfacts: [a-z]|\(sections? \d|\bRELIABILITY\b|\bDESIGN\.md\b`)
 	section  = regexp.MustCompile(`\d+(?:\.\d+)?`)
 	lineEnds = regexp.MustCompile(`\n[ \t]*// ?`)
 )
 
-// sections returns the numbers of the headings of a page of docs/contracts.
+// sections returns the numbers of the headings of a page.
 func sections(t *testing.T, name string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^###? (\d+(?:\.\d+)?)\.? `).FindAllStringSubmatch(page(t, "contracts/"+name+".md"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^###? (\d+(?:\.\d+)?)\.? `).FindAllStringSubmatch(page(t, "../"+name), -1) {
 		found[m[1]] = true
 	}
 	return found
@@ -32,7 +32,7 @@ func TestCitationsResolve(t *testing.T) {
 	pages := map[string]map[string]bool{}
 	count := 0
 	err := filepath.WalkDir("../../..", func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "citations_test.go") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || filepath.Base(filepath.Dir(path)) == "manual" {
 			return err
 		}
 		b, err := os.ReadFile(path)
@@ -42,17 +42,21 @@ func TestCitationsResolve(t *testing.T) {
 		text := lineEnds.ReplaceAllString(string(b), " ")
 		for _, m := range cited.FindAllStringSubmatch(text, -1) {
 			count++
-			if pages[m[1]] == nil {
-				pages[m[1]] = sections(t, m[1])
+			name := m[1]
+			if name == "CLIENT.md" {
+				name = strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../../") + "/" + name
+			}
+			if pages[name] == nil {
+				pages[name] = sections(t, name)
 			}
 			for _, n := range section.FindAllString(m[2], -1) {
-				if !pages[m[1]][n] {
-					t.Errorf("%s: docs/contracts/%s.md has no section %s", path, m[1], n)
+				if !pages[name][n] {
+					t.Errorf("%s: %s has no section %s", path, name, n)
 				}
 			}
 		}
 		if m := vague.FindString(text); m != "" {
-			t.Errorf("%s cites %q: cite a section of docs/contracts", path, m)
+			t.Errorf("%s cites %q: cite a section of docs/contracts or CLIENT.md", path, m)
 		}
 		return nil
 	})

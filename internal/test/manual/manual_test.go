@@ -172,7 +172,7 @@ func TestTheProviderOfTheManualKeepsEveryByte(t *testing.T) {
 // TestLinksLead follows each link of the documents to its file and heading.
 func TestLinksLead(t *testing.T) {
 	pages := []string{filepath.Join(docs, "../README.md"), filepath.Join(docs, "../CONTRIBUTING.md"), filepath.Join(docs, "../SECURITY.md")}
-	for _, dir := range []string{"*.md", "contracts/*.md"} {
+	for _, dir := range []string{"*.md", "contracts/*.md", "../internal/agent/*/CLIENT.md"} {
 		found, err := filepath.Glob(filepath.Join(docs, dir))
 		if err != nil || len(found) < 4 {
 			t.Fatalf("%d pages: %v", len(found), err)

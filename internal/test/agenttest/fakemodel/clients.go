@@ -14,7 +14,7 @@ func CodexConfig(address string) string { return fmt.Sprintf(codexConfig, addres
 func OpencodeConfig(address string) string { return fmt.Sprintf(opencodeConfig, address) }
 
 // SettleOpencode prepares a home for opencode, which installs the package for its plugins from the registry of npm,
-// in the background of each start, until the directory of its configuration has it (docs/contracts/acp.md, 4).
+// in the background of each start, until the directory of its configuration has it (internal/agent/acp/CLIENT.md, 4).
 func SettleOpencode(home string) error {
 	dir := filepath.Join(home, ".config", "opencode")
 	if err := os.MkdirAll(filepath.Join(dir, "node_modules"), 0o700); err != nil {

@@ -118,8 +118,8 @@ func (s *state) take(m Message) {
 }
 
 // interrupted matches the beginning of the result of a call whose outcome is not known, or that an
-// interrupt prevented. Claude Code also calls the latter rejected (docs/contracts/claude-code.md,
-// 8; docs/contracts/codex.md, 8).
+// interrupt prevented. Claude Code also calls the latter rejected (internal/agent/claude/CLIENT.md,
+// 8; internal/agent/codex/CLIENT.md, 8).
 var interrupted = regexp.MustCompile(`^(Wall time: .*\s)?(?i:\W*(tool )?(call |execution |use |operation )?(was )?(interrupted|aborted|cancelled)\b)|` +
 	`^The user doesn't want to .* STOP what you are doing and wait|^No result provided$|` +
 	`^Tool permission request failed: .*stream closed before response received`)
