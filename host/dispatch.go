@@ -78,7 +78,7 @@ func (c Config) resumedBackends() (map[dispatch.Backend]dispatchacts.Resumer, er
 		}
 		i := slices.IndexFunc(all, func(r catalog.Resumable) bool { return name == string(r.Backend) || name == string(r.Kind) })
 		if i < 0 {
-			return nil, fmt.Errorf("%s: %q cannot be resumed: list %s, or several", ResumeVariable, name, listBackends(all))
+			return nil, fmt.Errorf("%s: invalid agent %q: want %s, or several separated by commas", ResumeVariable, name, listBackends(all))
 		}
 		chosen[all[i].Backend] = dispatchacts.Resumer{Adapter: all[i].Adapter, Options: all[i].Options}
 	}

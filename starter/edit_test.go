@@ -18,7 +18,7 @@ func testEdit(b bench) {
 	shown := b.expect(0, "diff", id, "--raw").out
 	file := filepath.Join(b.TempDir(), "p.diff")
 	clitest.Write(b.T, file, strings.ReplaceAll(shown, "--- a/state.txt", "--- a/none.txt"))
-	if got := b.expect(1, "edit", id, "--patch", file); !strings.Contains(got.err, "the edited patch is refused: ") || !strings.Contains(got.err, "the pending patch waits on. Your text is in "+file) {
+	if got := b.expect(1, "edit", id, "--patch", file); !strings.Contains(got.err, "the edited patch is refused: ") || !strings.Contains(got.err, "the patch still waits for approval. Your text is in "+file) {
 		b.Errorf("an edit that does not apply: %s", got.err)
 	}
 	if got := b.expect(1, "edit", id, "--patch", "/dev/null"); !strings.Contains(got.err, "is empty") {

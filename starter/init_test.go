@@ -152,7 +152,7 @@ func TestInitRefuses(t *testing.T) {
 		"no repository":             {t.TempDir(), nil, 1, "not a git repository"},
 		"a provider of the command": {plain, []string{"--check", "true", "--sandbox", "off", "--provider", "command:./x"}, 2, "a repository's file cannot choose it"},
 		"an unknown provider":       {plain, []string{"--check", "true", "--sandbox", "off", "--provider", "oracle"}, 2, "unknown kind"},
-		"a bare repository":         {bare, []string{"--check", "true", "--sandbox", "off"}, 1, "run init in a work tree of it, or commit what --dry-run prints as .ratchet.toml"},
+		"a bare repository":         {bare, []string{"--check", "true", "--sandbox", "off"}, 1, "run init in a work tree of it, or commit the output of --dry-run as .ratchet.toml"},
 		"an argument":               {plain, []string{"more"}, 2, "no arguments"},
 	} {
 		code, _, complaint := initIn(t, tc.dir, tc.args...)

@@ -545,7 +545,7 @@ func testResume(b bench, stop func()) {
 	id := b.start()
 	dir := filepath.Join(b.runsDir, "workflows", id)
 	b.await(id, run.AwaitingApproval)
-	if got := b.expect(1, "resume", dir); !strings.Contains(got.err, "still knows") {
+	if got := b.expect(1, "resume", dir); !strings.Contains(got.err, "is still open") {
 		b.Errorf("open: %s", got.err)
 	}
 	name := b.status(id).Pending.Name

@@ -41,7 +41,7 @@ func TestNothingIsRegisteredWithoutConsent(t *testing.T) {
 		"a person who presses enter": {"\n", true, nil, nil, exit.Failed, "nothing was changed", false},
 		"a person who agrees":        {"y\n", true, nil, nil, exit.Done, "Done", true},
 		"a script that agrees":       {"", false, nil, []string{"--yes"}, exit.Done, "Done", true},
-		"an agent of a run":          {"", false, []string{"RATCHET_RUN_ID=r-1"}, []string{"--yes"}, exit.Failed, "a run's own programs", false},
+		"an agent of a run":          {"", false, []string{"RATCHET_RUN_ID=r-1"}, []string{"--yes"}, exit.Failed, "programs of a run", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, said, home := registering(t, tt.in, tt.interactive, tt.environ, append([]string{"register", "claude"}, tt.args...)...)

@@ -75,7 +75,7 @@ func (c *Console) LookupEnv(name string) (string, bool) {
 	return "", false
 }
 
-var errNotYours = errors.New("a run's own programs decide nothing, of this run or another: decide from a terminal of your own")
+var errNotYours = errors.New("programs of a run cannot decide about any run: decide from a terminal of your own")
 
 // MayDecide refuses a process that a run, or an agent of Ratchet, has started. It is an
 // additional safeguard only. It does not stop a process that reaches the engine by other means.

@@ -28,7 +28,7 @@ const (
 )
 
 // ErrNoAnswer is the error for a session whose workflow does not answer in time.
-var ErrNoAnswer = errors.New("no worker answers for the session: start one with starter up or worker")
+var ErrNoAnswer = errors.New("no worker answers for the session: start one with `starter up` or `worker`")
 
 // Read reads a batch from a document. The error is one line, with the code of the contract.
 func Read(b []byte) (p activities.Parcel, err error) {

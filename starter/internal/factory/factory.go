@@ -128,7 +128,7 @@ func (c *Factory) DefaultRunsDir() string { return rundir.DefaultDir(c.Getenv) }
 // checkRunsDir refuses a command line that leads to no runs directory.
 func (c *Factory) checkRunsDir() error {
 	if c.RunsDir == "" {
-		return usage.Errorf("neither XDG_STATE_HOME nor HOME names a directory: name that of the runs with --runs-dir DIR")
+		return usage.Errorf("no runs directory, because neither XDG_STATE_HOME nor HOME names a directory: give --runs-dir DIR")
 	}
 	return nil
 }

@@ -225,7 +225,7 @@ func (f *Follower) tellClosed(ctx context.Context, e runs.Execution) (run.Status
 	if why == "" {
 		why = string(e.Status)
 	}
-	return "", fmt.Errorf("run %s: its workflow has ended (%s) without an end of the run: its record can be resumed with `starter resume`", f.ID, why)
+	return "", fmt.Errorf("the workflow of run %s ended (%s) before the run did: continue from its record with `starter resume`", f.ID, why)
 }
 
 // tolerateTrouble tolerates for a while an engine or a worker that does not answer.

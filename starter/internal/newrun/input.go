@@ -286,7 +286,7 @@ func chosenChecks(c *factory.Factory, f Flags, files fs.FS) ([]string, error) {
 		fmt.Fprintln(say, c.Style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
 	}
 	if !ok && f.roles.Evaluator == "" {
-		return nil, errors.New("nothing would judge the result, because no check was found in the repository: name a command with --check CMD, or a provider with --evaluator SPEC")
+		return nil, errors.New("no check was found in the repository, so nothing would judge the result: name a command with --check CMD, or a provider with --evaluator SPEC")
 	}
 	if ok && f.Origins != nil {
 		f.Origins["check"] = run.FromDetection

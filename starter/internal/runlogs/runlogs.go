@@ -54,7 +54,7 @@ func Read(dir string, only []string) ([]File, error) {
 		files = append(files, f)
 	}
 	if len(files) == 0 && len(only) > 0 {
-		return nil, fmt.Errorf("no log is called %q: there are %s", only[0], strings.Join(names, ", "))
+		return nil, fmt.Errorf("unknown log %q: want one of %s", only[0], strings.Join(names, ", "))
 	}
 	return files, nil
 }

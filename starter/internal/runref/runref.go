@@ -86,7 +86,7 @@ func OutsideError(c *factory.Factory, v runs.View) error {
 	if !v.Adrift || v.Over() {
 		return nil
 	}
-	return fmt.Errorf("run %s: its workflow was ended from outside (%s) while it was %s: its record can be resumed with `%s`",
+	return fmt.Errorf("the workflow of run %s was ended from outside (%s) while the run was %s: continue from its record with `%s`",
 		v.Name.Shown(v.ID), v.Outcome, v.State.Status, c.Hint("resume %s", v.ID))
 }
 
@@ -100,7 +100,7 @@ func describeRun(ctx context.Context, c *factory.Factory, client *runs.Client, i
 	_, err := client.Describe(ctx, id)
 	if _, unknown := errors.AsType[*runs.NotFoundError](err); unknown {
 		if _, recorded := c.OpenRecord(id); recorded == nil {
-			err = fmt.Errorf("the server at %s, which TEMPORAL_ADDRESS or its profile names, does not know run %s: its record in %s is another engine's; unset TEMPORAL_ADDRESS to ask that one",
+			err = fmt.Errorf("the server at %s (from TEMPORAL_ADDRESS or its profile) has no run %s, but %s has its record, of another engine: unset TEMPORAL_ADDRESS to use that engine",
 				display.Line(c.Server), id, display.Line(c.RunsDir))
 		}
 		return r, err
@@ -190,7 +190,7 @@ func pickRun(ctx context.Context, c *factory.Factory, client *runs.Client, kinds
 func CheckRepository(r Found, path string) error {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		again := shellquote.Join("git", "worktree", "add", "-f", "--detach", path)
-		return fmt.Errorf("the repository of run %s is not at %s: move it back there, or do this on the host of the run's worker; if it was a linked work tree, `%s` in its repository makes it again", r.ShownName(), display.Line(path), display.Line(again))
+		return fmt.Errorf("the repository of run %s is missing at %s: move it back, or run this command on the worker's host; a linked work tree comes back with `%s` in its repository", r.ShownName(), display.Line(path), display.Line(again))
 	}
 	return nil
 }

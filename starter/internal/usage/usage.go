@@ -78,7 +78,7 @@ func Span(text string) (time.Duration, error) {
 	}
 	span, err := time.ParseDuration(text)
 	if err != nil || span < 0 {
-		return 0, fmt.Errorf("%q is not a duration: want such as 36h, 7d or 4w", text)
+		return 0, fmt.Errorf("invalid duration %q: want one such as 36h, 7d or 4w", text)
 	}
 	return span, nil
 }

@@ -32,7 +32,7 @@ func Not(what string, p run.Pending) error {
 		return fmt.Errorf("run %s %w: it is %s", id, runs.ErrOver, p.Status)
 	}
 	if other := ID(p); other != "" {
-		return fmt.Errorf("run %s waits for no %s, it is %s with %s", id, what, p.Status, other)
+		return fmt.Errorf("run %s has no pending %s: it is %s with %s", id, what, p.Status, other)
 	}
 	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
 }

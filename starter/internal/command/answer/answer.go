@@ -22,7 +22,7 @@ func New(c *factory.Factory) *cobra.Command {
 	take := runref.OnOr(c, 1, func(ctx context.Context, f runref.Found, args []string) error {
 		r.Text = args[0]
 		if alone && namesRun(r.Text, f.ID) {
-			return usage.Errorf("%s names a run: say the answer, too", display.Line(r.Text))
+			return usage.Errorf("%s is the name of a run: give the answer, too", display.Line(r.Text))
 		}
 		p, err := f.Pending(ctx, f.ID)
 		if err != nil {

@@ -37,7 +37,7 @@ worktree is removed; its branch and its record stay.`,
 			defer stop()
 			res, err := r.Result(wait, r.ID)
 			if wait.Err() != nil && ctx.Err() == nil {
-				return fmt.Errorf("run %s: the cancellation is requested and not carried out yet: is a worker running?", r.ShownName())
+				return fmt.Errorf("run %s is not canceled yet, but will be when a worker runs: start one with `starter up` or `worker`", r.ShownName())
 			}
 			if err != nil {
 				return err

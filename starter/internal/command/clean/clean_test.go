@@ -161,7 +161,7 @@ func TestTheDiffOfARunWhoseRepositoryIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	clitest.Must(t, os.RemoveAll(repo))
-	if _, err := artifacts.BranchDiff(t.Context(), r, facts); err == nil || !strings.Contains(err.Error(), "is not at "+repo+": move it back there") {
+	if _, err := artifacts.BranchDiff(t.Context(), r, facts); err == nil || !strings.Contains(err.Error(), "is missing at "+repo+": move it back") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -74,7 +74,7 @@ func editPending(ctx context.Context, c *factory.Factory, r runref.Found, d run.
 		return nil
 	}
 	if err := r.Decide(ctx, r.ID, d); err != nil {
-		return fmt.Errorf("%w; the pending patch waits on. Your text is in %s: change it and run `%s`", err, display.Line(file), c.Hint("edit %s --patch %s", r.ShownName(), file))
+		return fmt.Errorf("%w; the patch still waits for approval. Your text is in %s: change it and run `%s`", err, display.Line(file), c.Hint("edit %s --patch %s", r.ShownName(), file))
 	}
 	done()
 	return waits.PrintAccepted(c, r, d.ApprovalID, "edited; the run proposes your patch")

@@ -108,7 +108,7 @@ func chosenOf(a run.PendingApproval, id string) (run.PendingApproval, error) {
 			return a, nil
 		}
 	}
-	return a, fmt.Errorf("nothing waits under %s: the pending approval is %s", id, a.ApprovalID)
+	return a, fmt.Errorf("%s is not pending: the pending approval is %s", id, a.ApprovalID)
 }
 
 func patchOf(c *factory.Factory, id run.ID, a run.PendingApproval, exact bool) (artifacts.Diff, error) {

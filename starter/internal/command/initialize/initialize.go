@@ -95,7 +95,7 @@ func initRepository(ctx context.Context, c *factory.Factory, f initFlags) error 
 		return err
 	}
 	if src.Bare && !f.dryRun {
-		return fmt.Errorf("repository %s is bare, its settings are read from a commit: run init in a work tree of it, or commit what --dry-run prints as %s", src.Root, settings.RepositoryFile)
+		return fmt.Errorf("repository %s is bare: run init in a work tree of it, or commit the output of --dry-run as %s", src.Root, settings.RepositoryFile)
 	}
 	dir := filepath.Join(src.Root, filepath.FromSlash(src.Prefix))
 	r := &Report{Path: filepath.Join(dir, settings.RepositoryFile), Agents: []string{}}

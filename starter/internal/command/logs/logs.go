@@ -28,7 +28,7 @@ run's directory must be on this host.`,
 		RunE: runref.On(c, func(_ context.Context, r runref.Found, args []string) error {
 			dir, err := c.OpenRecord(r.ID)
 			if err != nil {
-				return fmt.Errorf("the directory of run %s is not here (%w): name the worker's with --runs-dir", r.ID, err)
+				return fmt.Errorf("the record of run %s is missing (%w): name the worker's runs directory with --runs-dir", r.ID, err)
 			}
 			files, err := runlogs.Read(dir.Path(), args)
 			if err != nil {

@@ -181,7 +181,7 @@ func mergeInput(ctx context.Context, c *factory.Factory, r runref.Found, f merge
 		}
 	}
 	if work.RunID != r.ID {
-		return in, work, fmt.Errorf("the first event of run %s is not at hand: name its runs directory with --runs-dir", r.ShownName())
+		return in, work, fmt.Errorf("the first event of run %s is missing: name its runs directory with --runs-dir", r.ShownName())
 	}
 	made := makersOf(events)
 	made.addBefore(ctx, c, r, work.Input)
@@ -263,7 +263,7 @@ func checkMerged(ctx context.Context, c *factory.Factory, config host.Config, of
 		doing = now
 	})
 	if refused, ok := errors.AsType[*activities.NotBoxed](err); ok {
-		return nil, fmt.Errorf("the checks may not run here: %s; --no-checks merges without", refused.Reason)
+		return nil, fmt.Errorf("cannot run the checks here: %s; --no-checks merges without them", refused.Reason)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("run the checks: %w", err)
@@ -275,7 +275,7 @@ func checkMerged(ctx context.Context, c *factory.Factory, config host.Config, of
 		}
 	}
 	if len(failed) > 0 {
-		return nil, fmt.Errorf("on the merged state a check does not pass: %s", strings.Join(failed, ", "))
+		return nil, fmt.Errorf("a check failed on the merged result: %s", strings.Join(failed, ", "))
 	}
 	return report.Checks, nil
 }

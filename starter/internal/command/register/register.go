@@ -40,7 +40,7 @@ The agents of runs are not concerned.`,
 		ValidArgs: []string{"claude"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] != "claude" {
-				return errors.New("register wants the program whose sessions are registered: claude")
+				return errors.New("invalid program: want claude")
 			}
 			return nil
 		},
@@ -134,7 +134,7 @@ func thisProgram(c *factory.Factory) (string, error) {
 		return "", err
 	}
 	if strings.HasPrefix(c.Program, "go run") {
-		return "", errors.New("this program was built by `go run` and is gone afterwards: install it, with `go install ./starter`, and call that")
+		return "", errors.New("`go run` removes this program when it exits: install it with `go install ./starter`, and use that one")
 	}
 	named, err := exec.LookPath(filepath.Base(self))
 	if err != nil {

@@ -145,7 +145,7 @@ func Rebuild(ctx context.Context, c *factory.Factory, path string, chosen bool) 
 	}
 	id := s.Input.RunID
 	if own, err := c.OpenRecord(id); err != nil || !placed || !samePath(own.Path(), dir.Path()) {
-		return nil, fmt.Errorf("%s is not the place of run %s in %s, where a worker would continue its record: move it to workflows/%s there, or name its runs directory with --runs-dir",
+		return nil, fmt.Errorf("%s is not the directory of run %s in the runs directory %s: move it to workflows/%s there, or name its own runs directory with --runs-dir",
 			dir.Path(), id, c.RunsDir, id)
 	}
 	return s, nil
@@ -181,7 +181,7 @@ func Run(ctx context.Context, c *factory.Factory, s *run.Snapshot, detach bool) 
 		err = client.Resume(ctx, s)
 	}
 	if _, open := errors.AsType[*runs.ExistsError](err); open {
-		return fmt.Errorf("the engine still knows run %s as open, it continues by itself: follow it with `%s`", s.Input.Name.Shown(id), c.Hint("watch %s", s.Input.Name.Shown(id)))
+		return fmt.Errorf("run %s is still open and continues by itself: follow it with `%s`", s.Input.Name.Shown(id), c.Hint("watch %s", s.Input.Name.Shown(id)))
 	}
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func retryInput(ctx context.Context, c *factory.Factory, r runref.Found, f retry
 	}
 	s, err := run.Fold(events)
 	if err != nil {
-		return in, fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.ShownName(), err)
+		return in, fmt.Errorf("the first events of run %s are missing: name its runs directory with --runs-dir: %w", r.ShownName(), err)
 	}
 	switch status := s.State.Status; {
 	case !status.Terminal():
@@ -166,7 +166,7 @@ func goOnOnto(ctx context.Context, c *factory.Factory, r runref.Found, s *run.Sn
 		return in, err
 	}
 	if patch.Diff == "" {
-		return in, fmt.Errorf("run %s has no commits: there is nothing to do again; leave --onto out", r.ShownName())
+		return in, fmt.Errorf("run %s has no commits to apply again: leave out --onto", r.ShownName())
 	}
 	in = s.GoOn(f.note, ontoText(patch.Diff))
 	in.Repository.Base, in.Before.Base = src.Base, src.Base

@@ -65,7 +65,7 @@ func TestOnlyAPersonGrantsRuns(t *testing.T) {
 		environ, args []string
 		repo, want    string
 	}{
-		"a program of a run":         {[]string{proc.RunVariable + "=r-1"}, []string{"--provider", "claude", "--mcp", "ratchet"}, repo, "decide nothing"},
+		"a program of a run":         {[]string{proc.RunVariable + "=r-1"}, []string{"--provider", "claude", "--mcp", "ratchet"}, repo, "cannot decide"},
 		"an agent without servers":   {nil, []string{"--provider", "pi", "--mcp", "ratchet"}, repo, "takes no MCP servers"},
 		"two servers of one name":    {nil, []string{"--provider", "claude", "--mcp", "ratchet", "--mcp", "ratchet=true"}, repo, "two servers"},
 		"nothing that judges":        {nil, []string{"--provider", "claude", "--mcp", "ratchet"}, "", "nothing would judge"},
@@ -84,7 +84,7 @@ func TestOnlyAPersonGrantsRuns(t *testing.T) {
 
 func TestASessionHasNoBudgetThatIsNoNumber(t *testing.T) {
 	for _, budget := range []string{"nan", "-1"} {
-		if _, err := grantOf(t, nil, "", "", "--provider", "claude", "--max-cost", budget); err == nil || !strings.Contains(err.Error(), "--max-cost is negative, or no number") {
+		if _, err := grantOf(t, nil, "", "", "--provider", "claude", "--max-cost", budget); err == nil || !strings.Contains(err.Error(), "invalid --max-cost: want dollars, 0 or more") {
 			t.Errorf("%s: %v", budget, err)
 		}
 	}

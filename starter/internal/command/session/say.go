@@ -72,7 +72,7 @@ an answer about a budget.`,
 func sayOnce(ctx context.Context, s sessions.Client, id session.ID, m session.Message) error {
 	err := s.Send(ctx, id, sessionflow.SayUpdate, m.ID, m, nil)
 	if isAway(err) {
-		return fmt.Errorf("%w; the message may be taken all the same: say it again with --message-id %s, and it is said once", err, m.ID)
+		return fmt.Errorf("%w; the session may have the message: repeat it with --message-id %s, which delivers it at most once", err, m.ID)
 	}
 	return err
 }
@@ -227,7 +227,7 @@ question about a used-up budget: the new total, or stop.`,
 			if d.ApprovalID == "" {
 				pending := snap.Pending()
 				if len(pending.Asks) == 0 {
-					return fmt.Errorf("session %s waits for no decision, it is %s", s.ID, snap.State)
+					return fmt.Errorf("session %s has no pending decision: it is %s", s.ID, snap.State)
 				}
 				d.ApprovalID = pending.Asks[0].ApprovalID
 			}
@@ -248,7 +248,7 @@ question about a used-up budget: the new total, or stop.`,
 
 func answerSession(ctx context.Context, c *factory.Factory, s sessionref.Found, snap session.Snapshot, r run.Reply) error {
 	if snap.Doubt == nil {
-		return usage.Errorf("session %s asks nothing about a budget, it is %s: want approve or reject", s.ID, snap.State)
+		return usage.Errorf("session %s does not ask about a budget (it is %s): want approve or reject", s.ID, snap.State)
 	}
 	r.QuestionID = snap.Doubt.ID
 	if err := s.Send(ctx, s.ID, sessionflow.AnswerMessage, "", r, nil); err != nil {

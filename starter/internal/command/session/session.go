@@ -206,7 +206,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 		return in, err
 	}
 	if !(f.maxCost >= 0) { // nan is no budget
-		return in, usage.Errorf("--max-cost is negative, or no number")
+		return in, usage.Errorf("invalid --max-cost: want dollars, 0 or more")
 	}
 	in.Model, spec.Model = spec.Model, "" // the model can be changed later
 	in.Provider, in.MaxCost = spec.String(), run.Dollars(f.maxCost)

@@ -38,7 +38,7 @@ func showRun(ctx context.Context, c *factory.Factory, r runref.Found) error {
 	}
 	s, err := run.Fold(events)
 	if err != nil {
-		return fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.ShownName(), err)
+		return fmt.Errorf("the first events of run %s are missing: name its runs directory with --runs-dir: %w", r.ShownName(), err)
 	}
 	if !s.State.Status.Terminal() {
 		return fmt.Errorf("run %s is %s: only a run that has ended can be shown; see `%s`", r.ShownName(), s.State.Status, c.Hint("status %s", r.ShownName()))

@@ -64,7 +64,7 @@ func findTicket(ctx context.Context, client *runs.Client, word string) (string, 
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%d tickets are of an issue %s: name one, %s", len(found), number, strings.Join(found, " or "))
+	return "", fmt.Errorf("%d tickets have the issue %s: name one: %s", len(found), number, strings.Join(found, " or "))
 }
 
 // completeTicket completes the names of tickets.
