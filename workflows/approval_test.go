@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -72,7 +73,7 @@ func last(ids []string) string { return ids[len(ids)-1] }
 // Whatever comes, each patch on the branch has exactly one approval before
 // it, of exactly that patch on that commit.
 func TestOnlyApprovedPatchesAreApplied(t *testing.T) {
-	repeat(t, 2000)
+	need.Checks(t, 100, 2000)
 	names := slices.Sorted(maps.Keys(moves))
 	applied := 0
 	rapid.Check(t, func(rt *rapid.T) {

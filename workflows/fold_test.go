@@ -3,9 +3,7 @@ package workflows_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -24,7 +22,7 @@ import (
 // and people do, the events on disk fold to what the workflow says of itself,
 // at every wait, at every continue-as-new and at the end.
 func TestTheRecordRebuildsTheRun(t *testing.T) {
-	repeat(t, 500)
+	need.Checks(t, 100, 500)
 	var waits, cuts int
 	rapid.Check(t, func(rt *rapid.T) {
 		w := randomActivities(rt)
@@ -59,23 +57,6 @@ func TestTheRecordRebuildsTheRun(t *testing.T) {
 	if waits == 0 || cuts == 0 {
 		t.Errorf("%d waits, %d continuations: the test proves nothing", waits, cuts)
 	}
-}
-
-// repeat says how many random cases the properties of the test try: the 100 of the library in `go test ./...`, n in CI,
-// and five times n at night.
-func repeat(t *testing.T, n int) {
-	t.Helper()
-	if !need.Has(need.CI) {
-		return
-	}
-	if need.Has(need.Nightly) {
-		n *= 5
-	}
-	before := flag.Lookup("rapid.checks").Value.String()
-	if err := flag.Set("rapid.checks", strconv.Itoa(n)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = flag.Set("rapid.checks", before) })
 }
 
 func randomActivities(rt *rapid.T) *fakeActivities {

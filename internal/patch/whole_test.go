@@ -130,7 +130,7 @@ func lost(tree memory, raw []byte, r patch.Report) []string {
 
 // TestNothingIsPassedOverInSilence makes answers by a grammar: no line of one disappears.
 func TestNothingIsPassedOverInSilence(t *testing.T) {
-	need.Checks(t, 1000)
+	need.Checks(t, 1000, 1000)
 	applied := 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := &maker{T: t}

@@ -254,7 +254,7 @@ func TestForeignEditsOfALongRun(t *testing.T) {
 // Whatever others do, and in whatever order, once the workflow has told all, the
 // log holds its events and no byte more; what others wrote is aside.
 func TestForeignEditsInAnyOrder(t *testing.T) {
-	need.Checks(t, 15)
+	need.Checks(t, 15, 100)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := telling(t)
 		for n := 1; n <= len(steps); n += rapid.IntRange(1, 6).Draw(rt, "events") {

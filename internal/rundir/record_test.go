@@ -256,7 +256,7 @@ func TestQuestionsAndLogs(t *testing.T) {
 // TestAnyOrderOfCalls plays calls with any parts of the record in any order,
 // and cuts the log where a crash could. Who then records all has all.
 func TestAnyOrderOfCalls(t *testing.T) {
-	need.Checks(t, 15)
+	need.Checks(t, 15, 100)
 	rapid.Check(t, func(rt *rapid.T) {
 		d := newDir(t)
 		for range rapid.IntRange(0, 6).Draw(rt, "calls") {

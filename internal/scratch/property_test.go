@@ -137,7 +137,7 @@ func (m *random) edit(t *rapid.T) {
 
 // Whatever is done to regular files, the run makes the same files of the changes.
 func TestChangesOfAnyEditsMakeThemAgain(t *testing.T) {
-	need.Checks(t, 15)
+	need.Checks(t, 15, 100)
 	base := files{
 		".gitignore": "cache/\n", "main.go": "package main\n\nfunc main() {\n}\n", "run.sh*": "#!/bin/sh\n", "lib/a/one.txt": "one", "lib/a/two.txt": "a\r\nb\r\n",
 		"lib/b/deep/x.txt": strings.Repeat("x\n}\n\n", 20), "empty": "", "x.md": "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n",

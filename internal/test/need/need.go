@@ -8,14 +8,21 @@ package need
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
+	"strings"
 	"testing"
 )
 
 // Variable is the environment variable that names the tier: empty, ci or nightly.
 const Variable = "RATCHET_TEST"
+
+// leftVariable is the environment variable that names a file. The quick tier adds a line to it for each test that it
+// leaves to CI, in whole or in part: the package and the name. CI then runs these alone (.ci/run).
+const leftVariable = "RATCHET_TEST_LEFT"
 
 // Tier is a part of the suite. A tier includes the ones before it.
 type Tier string
@@ -47,19 +54,25 @@ func rank(tier Tier) int {
 func Suite(t testing.TB, tier Tier) {
 	t.Helper()
 	if !Has(tier) {
+		if tier == CI {
+			left(t)
+		}
 		t.Skipf("runs with %s=%s", Variable, tier)
 	}
 }
 
-// Checks sets how many random cases the properties of the test try: n in `go test ./...`, the 100 of package rapid in CI,
-// and 500 at night.
-func Checks(t testing.TB, n int) {
+// Checks sets how many random cases the properties of the test (package rapid) try: quick in `go test ./...`, ci in CI,
+// and five times ci at night.
+func Checks(t testing.TB, quick, ci int) {
 	t.Helper()
+	n := quick
 	switch {
 	case Has(Nightly):
-		n = 500
+		n = 5 * ci
 	case Has(CI):
-		n = 100
+		n = ci
+	case quick < ci:
+		left(t)
 	}
 	checks := flag.Lookup("rapid.checks")
 	before := checks.Value.String()
@@ -109,5 +122,24 @@ func missing(t testing.TB, reason string) {
 	if Has(CI) {
 		t.Fatalf("%s, and %s is %s", reason, Variable, os.Getenv(Variable))
 	}
+	left(t)
 	t.Skip(reason)
+}
+
+func left(t testing.TB) {
+	t.Helper()
+	file := os.Getenv(leftVariable)
+	if file == "" {
+		return
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	build, _ := debug.ReadBuildInfo()
+	test, _, _ := strings.Cut(t.Name(), "/")
+	if _, err := fmt.Fprintln(f, strings.TrimSuffix(build.Path, ".test"), test); err != nil {
+		t.Fatal(err)
+	}
 }

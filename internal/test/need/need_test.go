@@ -1,8 +1,12 @@
 package need_test
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
+
+	_ "pgregory.net/rapid" // has the flag that Checks sets
 
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
@@ -14,6 +18,8 @@ type recorder struct {
 }
 
 func (*recorder) Helper()                 {}
+func (*recorder) Name() string            { return "TestTheQuickTierNamesWhatItLeaves/case" }
+func (*recorder) Cleanup(func())          {}
 func (r *recorder) Skip(...any)           { r.skipped = true; runtime.Goexit() }
 func (r *recorder) Skipf(string, ...any)  { r.skipped = true; runtime.Goexit() }
 func (r *recorder) Fatalf(string, ...any) { r.failed = true; runtime.Goexit() }
@@ -55,6 +61,38 @@ func TestSuite(t *testing.T) {
 				t.Errorf("test of tier %q with %s=%s: got skipped %v, failed %v; want skipped %v", tier, need.Variable, set, r.skipped, r.failed, want)
 			}
 		}
+	}
+}
+
+func TestTheQuickTierNamesWhatItLeaves(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "left")
+	t.Setenv("RATCHET_TEST_LEFT", file)
+	for name, row := range map[string]struct {
+		tier need.Tier
+		ask  func(testing.TB)
+		left bool
+	}{
+		"test of ci":        {need.Quick, func(t testing.TB) { need.Suite(t, need.CI) }, true},
+		"test of the night": {need.Quick, func(t testing.TB) { need.Suite(t, need.Nightly) }, false},
+		"missing program":   {need.Quick, func(t testing.TB) { need.Program(t, "no-such-program-of-ratchet") }, true},
+		"fewer cases":       {need.Quick, func(t testing.TB) { need.Checks(t, 1, 2) }, true},
+		"as many cases":     {need.Quick, func(t testing.TB) { need.Checks(t, 2, 2) }, false},
+		"in ci":             {need.CI, func(t testing.TB) { need.Suite(t, need.CI) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv(need.Variable, string(row.tier))
+			ending(row.ask)
+			want := ""
+			if row.left {
+				want = "github.com/ratchet-dev/ratchet/internal/test/need TestTheQuickTierNamesWhatItLeaves\n"
+			}
+			if got, err := os.ReadFile(file); err != nil || string(got) != want {
+				t.Errorf("got %q, %v; want %q", got, err, want)
+			}
+		})
 	}
 }
 
