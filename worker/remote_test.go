@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.temporal.io/sdk/client"
-
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
@@ -28,10 +27,11 @@ func (s *fixture) newOrigin() *gittest.Origin {
 // fetched has a worker fetch the URL, and returns the repository of a run on it.
 func (s *fixture) fetched(id, url string) run.Repository {
 	s.t.Helper()
-	wr, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: s.queue}, workflows.Mirror, activities.MirrorInput{URL: url})
+	var acts *activities.Activities
+	fetch, err := s.client.ExecuteActivity(s.t.Context(), runs.MirrorOptions(id, s.queue), acts.Mirror, activities.MirrorInput{URL: url})
 	var at activities.MirrorResult
 	if err == nil {
-		err = wr.Get(s.t.Context(), &at)
+		err = fetch.Get(s.t.Context(), &at)
 	}
 	if err != nil {
 		s.t.Fatal(err)

@@ -9,8 +9,5 @@ import (
 // Register registers the workflows and activities of runs with a worker.
 func Register(w worker.Registry, a *activities.Activities) {
 	w.RegisterWorkflow(Run)
-	w.RegisterWorkflow(Agents)
-	w.RegisterWorkflow(Probe)
-	w.RegisterWorkflow(Mirror)
 	w.RegisterActivity(a)
 }
