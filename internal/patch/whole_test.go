@@ -56,7 +56,7 @@ func (m *maker) odd(name string) string {
 		return ""
 	}
 	w := m.word()
-	return m.pick(name, "Note on "+w+"\n", "Only in b: "+w+"\n", "Submodule "+w+" 1a2b3c4..5d6e7f8:\n", "*** Add File: "+w+"\n", "Binary files a/"+w+" and b/"+w+" differ\n",
+	return m.pick(name, "Note on "+w+"\n", "Note on "+w+"\nand on "+m.word()+"\n", "Only in b: "+w+"\n", "Submodule "+w+" 1a2b3c4..5d6e7f8:\n", "*** Add File: "+w+"\n", "Binary files a/"+w+" and b/"+w+" differ\n",
 		"Dateien a/"+w+" und b/"+w+" sind verschieden.\n", "diff -ru a/"+w+" b/"+w+"\n", "-- \n2.4 "+w+"\n", "index "+w+"\n")
 }
 

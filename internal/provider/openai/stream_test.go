@@ -17,15 +17,16 @@ func stream(t *rapid.T, text string) (events []string) {
 	forms := rapid.SampledFrom([]string{"string", "string", "parts", "part", "strings", "thoughts"})
 	for len(text) > 0 {
 		n := rapid.IntRange(1, min(len(text), 12)).Draw(t, "bytes")
-		content := quote(text[:n])
+		content, half := quote(text[:n]), n/2
+		first, second := quote(text[:half]), quote(text[half:n])
 		text = text[n:]
 		switch forms.Draw(t, "form") {
 		case "parts":
-			content = `[{"type":"text","text":` + content + `}]`
+			content = `[{"type":"text","text":` + first + `},{"type":"text","text":` + second + `}]`
 		case "part":
 			content = `{"type":"text","text":` + content + `}`
 		case "strings":
-			content = `[` + content + `]`
+			content = `[` + first + `,` + second + `]`
 		case "thoughts":
 			content = `[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":` + content + `}]`
 		}
