@@ -44,6 +44,7 @@ type Worker struct {
 
 	webUI   http.RoundTripper     // nil: the server has none that the page could serve
 	metrics client.MetricsHandler // nil: they go nowhere
+	remote  bool                  // others may use the server, too
 
 	stop []func() // in the order of the starts
 }
@@ -71,7 +72,8 @@ func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Wor
 	}
 	w.stop = append(w.stop, metrics.Stop)
 	w.Metrics, w.metrics, engine.Metrics = metrics.Address, metrics.Handler, metrics.Handler
-	if w.Client, err = temporalclient.Dial(ctx, engine); err != nil {
+	engine.Identity, w.remote = identity(target, h.config.RunsDir), target.Remote()
+	if w.Client, err = target.Dial(ctx, engine); err != nil {
 		return nil, err
 	}
 	w.stop = append(w.stop, w.Client.Close)
@@ -90,7 +92,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	if err := h.startReview(w); err != nil {
 		return err
 	}
-	options := temporalclient.WorkerOptions("", liveness)
+	options := w.options(liveness)
 	if h.config.Deployment != "" {
 		options.DeploymentOptions = worker.DeploymentOptions{
 			UseVersioning: true, DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade, // a run may wait for ever
@@ -122,6 +124,15 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}
 	return nil
+}
+
+// options returns the options of each of the worker's parts.
+func (w *Worker) options(liveness *Liveness) worker.Options {
+	o := temporalclient.WorkerOptions("", liveness)
+	if w.remote {
+		temporalclient.Throttle(&o)
+	}
+	return o
 }
 
 // stopLimit bounds the wait for activities whose context the stop of their worker has ended.

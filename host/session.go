@@ -62,7 +62,7 @@ func (c Config) openDeliveries(sessions *sessionacts.Activities) (*deliveryacts.
 // the host takes a sitting, and the one of the sittings of this process. A sitting lasts for hours, and
 // must not take the place of a run's activity.
 func (h *Host) sessionWorkers(w *Worker, liveness *Liveness) []worker.Worker {
-	options := temporalclient.WorkerOptions("", liveness)
+	options := w.options(liveness)
 	options.DisableWorkflowWorker, options.MaxConcurrentActivityTaskPollers = true, 2
 	owner := worker.New(w.Client, h.Sessions.Queue, options)
 	sessionflow.RegisterOwner(owner, sessionacts.NewOwner(h.Sessions))

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/command/env"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/events"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/home"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/hosts"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/initialize"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/list"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/logs"
@@ -153,7 +154,7 @@ func commandsOf(c *factory.Factory) (all []*cobra.Command) {
 	add("look", review.New(c), list.New(c), status.New(c), watch.New(c), events.New(c), diff.New(c), logs.New(c))
 	add("act", decide.NewApprove(c), decide.NewReject(c), decide.NewEdit(c), answer.New(c), note.New(c), cancel.New(c))
 	add("peers", peers.New(c), register.New(c), dispatch.New(c), dispatch.NewList(c), peers.NewInbox(c), mcp.New(c), deliver.New(c), deliver.NewList(c), deliver.NewSettle(c))
-	add("tools", patch.New(c), doctor.New(c), env.New(c), env.NewUI(c), page.New(c))
+	add("tools", hosts.New(c), hosts.NewList(c), patch.New(c), doctor.New(c), env.New(c), env.NewUI(c), page.New(c))
 	return append(all, register.NewHook(c))
 }
 

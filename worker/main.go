@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -38,6 +39,8 @@ func main() {
 	flag.StringVar(&c.RunsDir, "runs-dir", rundir.DefaultDir(os.Getenv), "`directory` of the runs' records and worktrees")
 	flag.StringVar(&c.TaskQueue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue to serve")
 	c.AddFlags(flag.CommandLine)
+	code := flag.String("join", "", "`code` that starter host join printed on another machine: serve its engine, now and without the code later")
+	name := flag.String("host", "", "with -join: `name` of this machine there; default: its hostname")
 	showVersion := flag.Bool("version", false, "print the version of this program, and of the engine that starter up would start")
 	flag.Parse()
 	if flag.NArg() > 0 { // the flags behind it were not read
@@ -52,9 +55,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "worker: neither XDG_STATE_HOME nor HOME is set to a directory: name the runs directory with -runs-dir DIR")
 		os.Exit(2)
 	}
+	*name = cmp.Or(*name, host.Name(c.RunsDir))
+	if target, _ := temporalclient.Resolve(temporalclient.Options{RunsDir: c.RunsDir}); c.TaskQueue == temporalclient.TaskQueue && (*code != "" || target.Host != "") {
+		c.TaskQueue = temporalclient.QueueOf(*name)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, c); err != nil && !errors.Is(err, context.Canceled) {
+	if err := serve(ctx, c, *code, *name); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "worker:", strings.ReplaceAll(err.Error(), "\n", "; "))
 		os.Exit(codeOf(err))
 	}
@@ -80,11 +87,19 @@ func codeOf(err error) int {
 	return 1
 }
 
-// serve serves the engine that the environment or the runs directory names, until ctx ends.
-func serve(ctx context.Context, c host.Config) error {
+// serve serves the engine that the environment or the runs directory names, until ctx ends or the home machine takes this
+// host no longer. With a code it joins that machine first.
+func serve(ctx context.Context, c host.Config, code, name string) error {
 	h, err := host.Open(ctx, c)
 	if err != nil {
 		return err
+	}
+	joined, err := h.Join(ctx, code, name)
+	if err != nil {
+		return err
+	}
+	if joined != nil && code != "" {
+		fmt.Printf("joined as %s: %s\n", joined.Name, joined.Has())
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	w, err := h.Serve(ctx, temporalclient.Options{RunsDir: c.RunsDir, Logger: log})
@@ -96,6 +111,9 @@ func serve(ctx context.Context, c host.Config) error {
 		fmt.Printf("metrics at http://%s/metrics\n", w.Metrics)
 	}
 	fmt.Printf("serving task queue %s of %s, namespace %s, runs in %s\n", w.TaskQueue, w.Address, w.Namespace, c.RunsDir)
+	if joined != nil {
+		return joined.Await(ctx)
+	}
 	<-ctx.Done()
 	return nil
 }

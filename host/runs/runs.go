@@ -33,8 +33,9 @@ type Client struct {
 	// By is the local user who starts runs, for lists; empty: they do not say.
 	By string
 
-	temporal client.Client
-	queue    string
+	temporal   client.Client
+	queue      string
+	repository string // see OfHost; empty: on the repository of the input
 }
 
 // New returns a client of the runs that workers on the task queue serve.

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ const maxSummary = 100
 // Start starts a run. The error is an *ExistsError when another run ever had the id. Two
 // starts with one id make one run, even when they happen at once.
 func (c *Client) Start(ctx context.Context, in run.Input) error {
+	in.Repository.Path = cmp.Or(c.repository, in.Repository.Path)
 	o := c.startOptions(in, run.Created)
 	o.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	return c.startWorkflow(ctx, in.RunID, o, workflows.RunInput{Input: &in})

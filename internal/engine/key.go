@@ -24,6 +24,9 @@ import (
 // private key, in PEM.
 const KeyFile = "engine.pem"
 
+// HostKeyFile is the file of the same form with the key of a host that has joined another's engine.
+const HostKeyFile = "host.pem"
+
 // keyLife reaches into the past as well: a clock may be set back.
 const keyLife = 50 * 365 * 24 * time.Hour
 
@@ -38,8 +41,13 @@ type Key struct {
 
 // MakeKey returns the key of a runs directory, and makes it if there is none. The key outlives the engine, so that clients
 // can use the next one.
-func MakeKey(runsDir string) (Key, error) {
-	k, err := ReadKey(runsDir)
+func MakeKey(runsDir string) (Key, error) { return makeKey(runsDir, KeyFile) }
+
+// MakeHostKey is MakeKey for the key by which a host that has joined another's engine is known there.
+func MakeHostKey(runsDir string) (Key, error) { return makeKey(runsDir, HostKeyFile) }
+
+func makeKey(runsDir, name string) (Key, error) {
+	k, err := readKey(runsDir, name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
@@ -47,16 +55,24 @@ func MakeKey(runsDir string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	if err := file.Create(filepath.Join(runsDir, KeyFile), b); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := file.Create(filepath.Join(runsDir, name), b); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Key{}, err
 	}
-	return ReadKey(runsDir)
+	return readKey(runsDir, name)
 }
 
 // ReadKey returns the key of a runs directory. The error is fs.ErrNotExist where there is none, and ErrNotOurs where
 // another user may know it or may have written it.
-func ReadKey(runsDir string) (Key, error) {
-	path, err := filepath.Abs(filepath.Join(runsDir, KeyFile))
+func ReadKey(runsDir string) (Key, error) { return readKey(runsDir, KeyFile) }
+
+// ReadHostKey is ReadKey for the key of MakeHostKey.
+func ReadHostKey(runsDir string) (Key, error) { return readKey(runsDir, HostKeyFile) }
+
+// makers say what makes a key again.
+var makers = map[string]string{KeyFile: "the next `starter up` makes a new one", HostKeyFile: "`worker -join` makes a new one"}
+
+func readKey(runsDir, name string) (Key, error) {
+	path, err := filepath.Abs(filepath.Join(runsDir, name))
 	if err != nil {
 		return Key{}, err
 	}
@@ -65,7 +81,7 @@ func ReadKey(runsDir string) (Key, error) {
 	}
 	f, err := file.Trust{Closed: 0o077}.OpenOwn(path)
 	if errors.Is(err, ErrNotOurs) {
-		return Key{}, fmt.Errorf("%w; if another user may know it, remove it: the next `starter up` makes a new one", err)
+		return Key{}, fmt.Errorf("%w; if another user may know it, remove it: %s", err, makers[name])
 	}
 	if err != nil {
 		return Key{}, err
@@ -80,7 +96,7 @@ func ReadKey(runsDir string) (Key, error) {
 		err = errors.New("no certificate")
 	}
 	if err != nil {
-		return Key{}, fmt.Errorf("%s: %w: remove it; the next `starter up` makes a new one", path, err)
+		return Key{}, fmt.Errorf("%s: %w: remove it; %s", path, err, makers[name])
 	}
 	return k, nil
 }
@@ -89,6 +105,9 @@ func ReadKey(runsDir string) (Key, error) {
 func (k Key) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{k.pair}, RootCAs: k.pool}
 }
+
+// Pair returns the certificate with its private key.
+func (k Key) Pair() tls.Certificate { return k.pair }
 
 func newKey() ([]byte, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -3,7 +3,8 @@
 //
 // The client uses the first of three servers: the engine that the caller started itself, the server
 // that the standard Temporal client configuration names (environment variables, a profile of the
-// config file, TLS, API key), or the engine whose address is in engine.json of the runs directory.
+// config file, TLS, API key), or the engine that the runs directory names: that of the home machine that this host has
+// joined (home.json), or the one on this machine (engine.json).
 // Without any of them there is no server: the program at Temporal's usual port may belong to
 // anyone. Engine and client know each other by the certificate in the runs directory, unless the
 // engine is open.
@@ -29,11 +30,15 @@ import (
 	"path/filepath"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
 // TaskQueue is the task queue of Ratchet's workflows and activities.
 const TaskQueue = "ratchet"
+
+// QueueOf returns the task queue of a host that has joined another machine. No other host serves it.
+func QueueOf(host string) string { return TaskQueue + "@" + host }
 
 // Limits of Dial. A server on this machine that has ended refuses the connection at once. One that only is slow, because
 // the machine is busy, deserves more time than a server behind a network that is silent.
@@ -70,7 +75,7 @@ func Dial(ctx context.Context, o Options) (client.Client, error) {
 func (t Target) Dial(ctx context.Context, o Options) (client.Client, error) {
 	timeout := cmp.Or(o.Timeout, t.patience())
 	opts := t.options
-	opts.Identity, opts.MetricsHandler = o.Identity, o.Metrics
+	opts.Identity, opts.MetricsHandler, opts.WorkerHeartbeatInterval = o.Identity, o.Metrics, WorkerHeartbeat
 	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
 	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
 	opts.ConnectionOptions.DialOptions = append([]grpc.DialOption{grpc.WithChainUnaryInterceptor(patient)}, opts.ConnectionOptions.DialOptions...)
@@ -87,9 +92,12 @@ func (t Target) Dial(ctx context.Context, o Options) (client.Client, error) {
 	return c, nil
 }
 
+// Remote reports whether the server may be on another machine, and others may use it.
+func (t Target) Remote() bool { return t.Source == Configuration || t.Source == Joined }
+
 // patience returns how long the server has for its first answer.
 func (t Target) patience() time.Duration {
-	if t.Source == Configuration {
+	if t.Remote() {
 		return dialTimeout
 	}
 	return localTimeout
@@ -114,7 +122,8 @@ type Target struct {
 	Address   string
 	Namespace string
 	Source    Source
-	RunsDir   string // of the engine.json that names the server; empty for the other sources
+	RunsDir   string // whose engine.json or home.json names the server; empty for the other sources
+	Host      string // the name by which this machine has joined the server's; empty: it has not
 
 	options client.Options
 	key     engine.Key // of an engine
@@ -151,6 +160,10 @@ func Resolve(o Options) (Target, error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
 	if err != nil {
 		return Target{}, fmt.Errorf("read the temporal client configuration: %w", err)
+	}
+	home, err := ofHome(o.RunsDir)
+	if profile.Address == "" && !errors.Is(err, fs.ErrNotExist) {
+		return home, err
 	}
 	dir := o.RunsDir
 	if tls := profile.TLS; tls != nil && filepath.Base(tls.ClientKeyPath) == engine.KeyFile {
@@ -216,6 +229,20 @@ func ofEngine(source Source, f engine.File, key engine.Key) Target {
 	return Target{Address: f.Address, Namespace: opts.Namespace, Source: source, options: opts, key: key, api: f.API}
 }
 
+// ofHome returns the target of a host that has joined another machine. The error is fs.ErrNotExist if it has not.
+func ofHome(runsDir string) (Target, error) {
+	h, tls, err := hosts.ReadHome(runsDir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			err = &Unreachable{Source: Joined, Err: err}
+		}
+		return Target{}, err
+	}
+	opts := client.Options{HostPort: h.Address, Namespace: client.DefaultNamespace}
+	opts.ConnectionOptions.TLS = tls
+	return Target{Address: h.Address, Namespace: opts.Namespace, Source: Joined, RunsDir: runsDir, Host: h.Name, options: opts}, nil
+}
+
 // Knock returns what engine.json of a runs directory says, after the engine has answered. It looks at no other
 // configuration. The error is an *Unreachable when there is no engine, or another program in its place.
 func Knock(ctx context.Context, runsDir string) (engine.File, error) {
@@ -234,7 +261,7 @@ func Knock(ctx context.Context, runsDir string) (engine.File, error) {
 // WebUI returns a transport to the HTTP API and the Web UI of the engine, wherever it is after a restart. The host of a
 // request has to be 127.0.0.1, by https. It returns nil for a server that is no engine.
 func (t Target) WebUI() http.RoundTripper {
-	if t.Source == Configuration {
+	if t.Remote() {
 		return nil
 	}
 	return &http.Transport{TLSClientConfig: t.key.TLS(), DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {

@@ -18,6 +18,7 @@ type Source int
 const (
 	OwnEngine     Source = iota + 1 // the caller, who started an engine
 	Configuration                   // the standard Temporal client configuration
+	Joined                          // home.json of the runs directory: the home machine that this host has joined
 	EngineFile                      // engine.json of the runs directory
 	Nowhere                         // no source named a server
 )
@@ -29,6 +30,8 @@ func (s Source) String() string {
 		return "the engine of this process"
 	case Configuration:
 		return "the Temporal client configuration"
+	case Joined:
+		return "the home machine of this host"
 	case EngineFile:
 		return engine.FileName
 	case Nowhere:
@@ -58,7 +61,10 @@ func (e *Unreachable) Error() string {
 // reason returns the cause without the layers that gRPC and the SDK wrap around it.
 func (e *Unreachable) reason() string {
 	text := strings.TrimPrefix(e.Err.Error(), "failed reaching server: ")
-	if e.metStranger() {
+	switch {
+	case e.metStranger() && e.Source == Joined:
+		return "it refuses this host, or is not the home machine"
+	case e.metStranger():
 		return "another program listens there, without the certificate of the engine"
 	}
 	const layer = "Error while dialing: "
@@ -93,6 +99,8 @@ func (e *Unreachable) remedy() string {
 		return "see its log"
 	case e.Source == Configuration:
 		return "check TEMPORAL_ADDRESS and the profile, set both with `eval \"$(starter env)\"`, or start that server"
+	case e.Source == Joined:
+		return "look at `starter hosts` there; `starter host join` there prints how to join again"
 	case errors.Is(e.Err, engine.ErrNotOurs):
 		return "run `starter up` with a --runs-dir of your own, or set TEMPORAL_ADDRESS"
 	case e.metStranger():

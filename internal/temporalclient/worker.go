@@ -8,6 +8,19 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
+// WorkerHeartbeat is how often a worker tells the server that it is there, and what it does. The server keeps that in
+// memory alone.
+const WorkerHeartbeat = 2 * time.Second
+
+// remoteHeartbeat is how often an activity sends a heartbeat to a server that many workers share: each is a transaction of
+// its database. It is a third of the shortest heartbeat timeout (workflows/record.go).
+const remoteHeartbeat = 5 * time.Second
+
+// Throttle holds the heartbeats of activities back as a server wants it that many workers share.
+func Throttle(o *worker.Options) {
+	o.MaxHeartbeatThrottleInterval, o.DefaultHeartbeatThrottleInterval = remoteHeartbeat, remoteHeartbeat
+}
+
 // WorkerOptions returns the options of a worker on TaskQueue. An empty identity means the client's.
 // Eager activities are on, which is the SDK's default.
 func WorkerOptions(identity string, interceptors ...interceptor.WorkerInterceptor) worker.Options {

@@ -25,7 +25,7 @@ import (
 type Factory struct {
 	*console.Console
 	RunsDir string
-	Server  string // address of a server that the Temporal configuration names; empty: the engine of the runs directory
+	Server  string // address of a server that may be on another machine; empty: the engine of the runs directory
 	Queue   string // the task queue of the host whose disk holds the runs
 	Began   bool   // the command line was understood
 	Failed  error  // of the command
@@ -76,8 +76,11 @@ func (c *Factory) ResolveEngine() (temporalclient.Target, error) {
 	if err != nil {
 		return target, err
 	}
-	if target.Source == temporalclient.Configuration {
+	if target.Remote() {
 		c.Server = target.Address
+	}
+	if target.Host != "" && c.Queue == temporalclient.TaskQueue { // that is the home machine's, and its disk is another
+		c.Queue = temporalclient.QueueOf(target.Host)
 	}
 	if target.RunsDir != "" {
 		c.RunsDir = target.RunsDir

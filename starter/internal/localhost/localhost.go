@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -41,6 +42,7 @@ const OpenWarning = "OPEN: this engine asks no caller who he is: every user and 
 // Host holds the engine and the worker of this process.
 type Host struct {
 	engine *engine.Engine
+	door   *hosts.Door // for other hosts
 	Worker *host.Worker
 	log    *os.File
 	File   engine.File
@@ -91,6 +93,7 @@ func Start(ctx context.Context, c *factory.Factory, e engine.Options, w host.Con
 	if err != nil {
 		return nil, err
 	}
+	l.door = hosts.Open(runsDir, l.engine, log)
 	l.File = engine.File{Address: l.engine.Address, API: l.engine.API, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Open: l.engine.Open, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
 	l.File.UpPID, l.File.UpKey = os.Getpid(), process.StartKey(os.Getpid())
 	if l.Worker.Review != nil {
@@ -119,6 +122,9 @@ func ShowBuild(e *engine.Options, screen *terminal.Screen, work *terminal.Work) 
 
 // Stop ends the started parts, the engine last.
 func (l *Host) Stop() {
+	if l.door != nil {
+		l.door.Stop()
+	}
 	if l.Worker != nil {
 		l.Worker.Stop()
 	}

@@ -43,6 +43,7 @@ type Flags struct {
 	several         bool     // an issue and a goal
 	Branch, message string   // templates
 	tell            string   // a standing session
+	Host            string   // the host that does the run; empty: the worker of the task queue
 	// Origins says who chose what, by the names of the settings.
 	Origins map[string]run.Origin
 }

@@ -10,14 +10,16 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
 // Source finds the place that a run starts from: base, in a directory or at a URL. A URL is fetched by the worker that
-// dial reaches, with the credentials of its user.
+// dial reaches, with the credentials of its user, or by this process if dial is nil.
 func Source(ctx context.Context, c *factory.Factory, repo, base string, byAgent bool, dial func(context.Context) (*runs.Client, func(), error)) (workspace.Source, error) {
 	if _, err := os.Stat(repo); err == nil || !run.IsURL(repo) {
 		return workspace.Inspect(ctx, repo, base)
@@ -28,6 +30,13 @@ func Source(ctx context.Context, c *factory.Factory, repo, base string, byAgent 
 		return workspace.Source{}, usage.Errorf("--repo: %w", err)
 	case byAgent: // the credentials are the operator's
 		return workspace.Source{}, usage.Errorf("--repo: a run that an agent starts takes a directory, not a URL")
+	}
+	if dial == nil {
+		work := c.ErrorScreen().Work("fetches " + display.Line(url))
+		src, err := workspace.InspectLatest(ctx, remote.Mirrors{Dir: rundir.Mirrors(c.RunsDir)}, run.Repository{URL: url}, base)
+		work.Stop()
+		src.URL = url
+		return src, err
 	}
 	client, closeClient, err := dial(ctx)
 	if err != nil {

@@ -259,7 +259,7 @@ func findEngine(ctx context.Context, c *factory.Factory) []finding {
 // it knows what we show.
 func findDoor(ctx context.Context, c *factory.Factory, target temporalclient.Target) finding {
 	f := finding{Name: "lock"}
-	if target.Source == temporalclient.Configuration {
+	if target.Remote() {
 		shown := target.Credentials()
 		f.OK, f.Detail = shown != "", "that server sees: "+shown
 		if shown == "" {

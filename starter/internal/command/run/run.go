@@ -66,6 +66,7 @@ repository's last commit (` + "`starter init`" + ` writes one), then from the de
 	cmd.ValidArgsFunction = newrun.CompleteGoal(c, &f)
 	cmd.Flags().BoolVar(&goals, "goals", false, "list the saved goals, and start nothing")
 	cmd.Flags().StringVar(&f.Issue, "issue", "", "`URL` of an issue, whose text is the goal as it is now: see docs/tickets.md")
+	cmd.Flags().StringVar(&f.Host, "host", "", "`name` of a joined host that does the run, which needs the URL of a repository: see docs/hosts.md")
 	follow.AddVerbose(cmd, &f.Verbose)
 	cmd.Flags().BoolVar(&f.ByAgent, newrun.ByAgentFlag, false, "an agent, not a person, starts the run")
 	_ = cmd.Flags().MarkHidden(newrun.ByAgentFlag)
@@ -97,9 +98,11 @@ func startRun(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *
 			return &usage.Error{Err: err}
 		}
 	}
-	src, err := newrun.Source(ctx, c, f.Repo, f.Base, f.ByAgent, func(ctx context.Context) (*runs.Client, func(), error) {
-		return dialFor(ctx, c, run.Providers{}, f.Sandbox)
-	})
+	dial := func(ctx context.Context) (*runs.Client, func(), error) { return dialFor(ctx, c, run.Providers{}, f.Sandbox) }
+	if f.Host != "" { // the worker here may be away
+		dial = nil
+	}
+	src, err := newrun.Source(ctx, c, f.Repo, f.Base, f.ByAgent, dial)
 	if err != nil {
 		return err
 	}
@@ -152,6 +155,9 @@ func checkBeforeGoal(ctx context.Context, c *factory.Factory, f newrun.Flags) er
 		return err
 	}
 	closeClient()
+	if f.Host != "" {
+		return nil
+	}
 	return sandboxing.Check(c, in.Sandbox, false) // startFrom remembers a flag
 }
 
@@ -185,7 +191,12 @@ func startFrom(ctx context.Context, c *factory.Factory, f newrun.Flags, src work
 	if err := delivering.FindTold(ctx, c, &in); err != nil {
 		return err
 	}
-	if err := sandboxing.Check(c, in.Sandbox, f.Origins["sandbox"] == run.FromFlag); err != nil {
+	if f.Host == "" {
+		err = sandboxing.Check(c, in.Sandbox, f.Origins["sandbox"] == run.FromFlag)
+	} else {
+		client, err = newrun.Send(ctx, c, client, f.Host, &in)
+	}
+	if err != nil {
 		return err
 	}
 	if err := newrun.Probe(ctx, c, client, &in); err != nil {

@@ -1,0 +1,106 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+)
+
+// HostView is a host whose worker serves the engine, or that has joined it.
+type HostView struct {
+	Name  string `json:"name"`
+	Queue string `json:"taskQueue"`
+	// Home says that the host is the engine's own machine.
+	Home bool `json:"home"`
+	// Serving says that a worker has reported lately; Seen is when, by the engine's clock.
+	Serving bool      `json:"serving"`
+	Seen    time.Time `json:"seen,omitzero"`
+	Running int       `json:"running"` // steps of runs and other activities
+	Slots   int       `json:"slots"`   // how many it takes at once
+	// Joined is when a host has joined, and Survey what it said then, or at the last start of its worker.
+	Joined time.Time     `json:"joined,omitzero"`
+	Skew   string        `json:"clockSkew,omitempty"`
+	Survey *hosts.Survey `json:"survey,omitempty"`
+}
+
+// silentAfter is the age of a worker's last report at which it counts as away.
+const silentAfter = 5 * temporalclient.WorkerHeartbeat
+
+// Hosts returns the hosts that serve the engine by Ratchet's usual queues, and those that have joined this machine and are
+// away, by their names.
+func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
+	book := hosts.Book{}
+	if c.RunsDir != "" {
+		var err error
+		if book, err = hosts.Read(c.RunsDir); err != nil {
+			return nil, err
+		}
+	}
+	var list []HostView
+	for _, h := range book.Hosts {
+		list = append(list, HostView{
+			Name: h.Name, Queue: temporalclient.QueueOf(h.Name), Joined: h.Joined, Seen: h.Seen, Skew: hosts.DescribeSkew(h.Skew), Survey: &h.Survey,
+		})
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	service := c.temporal.WorkflowService()
+	found, err := service.ListWorkers(ctx, &workflowservice.ListWorkersRequest{Namespace: client.DefaultNamespace, PageSize: 1000})
+	if err != nil {
+		return nil, fmt.Errorf("list the workers: %w", err)
+	}
+	for _, w := range found.GetWorkers() {
+		_, name, _ := strings.Cut(w.GetWorkerIdentity(), "@")
+		queue := w.GetTaskQueue()
+		if home := queue == temporalclient.TaskQueue; name == "" || !home && queue != temporalclient.QueueOf(name) {
+			continue
+		}
+		d, err := service.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: client.DefaultNamespace, WorkerInstanceKey: w.GetWorkerInstanceKey()})
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		i := slices.IndexFunc(list, func(h HostView) bool { return h.Queue == queue })
+		if i < 0 {
+			i, list = len(list), append(list, HostView{Name: name, Queue: queue, Home: queue == temporalclient.TaskQueue})
+		}
+		beat, slots := d.GetWorkerInfo().GetWorkerHeartbeat(), d.GetWorkerInfo().GetWorkerHeartbeat().GetActivityTaskSlotsInfo()
+		list[i].add(beat.GetHeartbeatTime().AsTime().Add(-skewOf(book, name)), int(slots.GetCurrentUsedSlots()), int(slots.GetCurrentUsedSlots()+slots.GetCurrentAvailableSlots()))
+	}
+	slices.SortFunc(list, func(a, b HostView) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// add adds a worker of the host, which reported at a time.
+func (h *HostView) add(at time.Time, running, slots int) {
+	if at.After(h.Seen) {
+		h.Seen = at
+	}
+	if time.Since(at) < silentAfter {
+		h.Serving, h.Running, h.Slots = true, h.Running+running, h.Slots+slots
+	}
+}
+
+// skewOf returns how far the clock of a host was ahead of this machine's, with which it stamps its reports.
+func skewOf(book hosts.Book, name string) time.Duration {
+	for _, h := range book.Hosts {
+		if h.Name == name {
+			return h.Skew
+		}
+	}
+	return 0
+}
+
+// OfHost returns a client of the runs of one host. The runs that it starts are on a repository at that path of the host.
+func (c *Client) OfHost(queue, repository string) *Client {
+	there := *c
+	there.queue, there.repository = queue, repository
+	return &there
+}
