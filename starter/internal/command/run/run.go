@@ -98,7 +98,9 @@ func startRun(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, f *
 			return &usage.Error{Err: err}
 		}
 	}
-	dial := func(ctx context.Context) (*runs.Client, func(), error) { return dialFor(ctx, c, run.Providers{}, f.Sandbox) }
+	dial := func(ctx context.Context) (*runs.Client, func(), error) {
+		return dialFor(ctx, c, run.Providers{}, f.Sandbox)
+	}
 	if f.Host != "" { // the worker here may be away
 		dial = nil
 	}
