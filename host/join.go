@@ -64,10 +64,11 @@ func (h *Host) Join(ctx context.Context, text, name string) (*Joined, error) {
 			return nil, err
 		}
 	}
-	if err := j.greet(ctx); err != nil {
-		return nil, err
+	err := j.greet(ctx)
+	if _, refused := errors.AsType[*hosts.RefusedError](err); err != nil && !refused {
+		return nil, &temporalclient.Unreachable{Address: target.Address, Source: temporalclient.Joined, Err: err}
 	}
-	return j, nil
+	return j, err
 }
 
 func (j *Joined) greet(ctx context.Context) error {

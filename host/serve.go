@@ -182,6 +182,10 @@ func (h *Host) startReview(w *Worker) (err error) {
 	config.ReplySecret = h.Notify.Secret
 	config.WebUI, config.Sessions = w.webUI, sessions.Client{Temporal: w.Client, Queue: w.TaskQueue}
 	config.Tickets = client
+	config.Hosts = func(ctx context.Context) string {
+		list, _ := client.Hosts(ctx) // the list of runs tells what is wrong
+		return runs.DescribeHosts(list, time.Now())
+	}
 	if w.Review, err = review.Start(config, client, review.NewDisk(h.config.RunsDir)); err != nil {
 		return err
 	}

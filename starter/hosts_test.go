@@ -100,11 +100,16 @@ func TestRunOnAnotherHost(t *testing.T) {
 			t.Errorf("got code %d, %q, want %q", got.code, got.err, what)
 		}
 	}
-	b.expect(0, "host", "remove", "laptop")
+	waits := start(0, "--repo", o.FileURL(), "--host", "laptop", "--approve", "always")
+	b.await(strings.TrimSpace(waits.out), run.AwaitingApproval)
+	if got := b.expect(0, "host", "remove", "laptop"); !strings.Contains(got.out, "1 open run waits") {
+		t.Errorf("remove: %q, want the run that waits", got.out)
+	}
 	if err := joined.Await(t.Context()); err == nil || !strings.Contains(err.Error(), "removed") {
 		t.Errorf("the host was told %v, want that it was removed", err)
 	}
 	eventually.Holds(t, "the host is away", func() bool { return !b.serving("laptop") })
 	other.expect(exit.Unreachable, "list")
+	other.expect(exit.Failed, "up", "--sandbox", "off")
 	b.expect(exit.Failed, "host", "remove", "laptop")
 }

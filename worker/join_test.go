@@ -66,7 +66,7 @@ func TestAnotherMachineJoins(t *testing.T) {
 	s := newFixture(t)
 	name, listen := "b-"+uuid.NewString()[:8], freeAddress(t)
 	door := hosts.Open(s.runsDir, s.engine, slog.New(slog.DiscardHandler))
-	t.Cleanup(door.Stop)
+	t.Cleanup(func() { door.Stop() })
 	secret, err := hosts.Invite(t.Context(), s.runsDir, listen, time.Now())
 	if err == nil {
 		err = hosts.Await(t.Context(), listen, s.engine.Key)
@@ -115,9 +115,19 @@ func TestAnotherMachineJoins(t *testing.T) {
 		t.Errorf("a run on a directory was done by %q, want the first machine alone", got)
 	}
 
+	// The worker needs no code again, and finds the first machine after a restart of that.
 	worker.kill()
 	b.flags = nil
+	door.Stop()
+	door = hosts.Open(s.runsDir, s.engine, slog.New(slog.DiscardHandler))
+	if err := hosts.Await(t.Context(), listen, s.engine.Key); err != nil {
+		t.Fatal(err)
+	}
 	worker = b.spawn(allow)
+	runThere(time.Time{})
+
+	door.Stop()
+	door = hosts.Open(s.runsDir, s.engine, slog.New(slog.DiscardHandler))
 	runThere(time.Time{})
 
 	if err := hosts.Remove(t.Context(), s.runsDir, name); err != nil {

@@ -21,6 +21,7 @@ type page struct {
 	sessions Sessions // nil: none are shown
 	tickets  Tickets  // nil: none are shown
 	commands Commands // nil: none are offered
+	hosts    func(context.Context) string
 	now      func() time.Time
 	live     *live
 	works    *works
@@ -32,7 +33,7 @@ type page struct {
 
 func newPage(c Config, engine Runs, record Record) *page {
 	return &page{
-		runs: engine, record: record, sessions: c.Sessions, tickets: c.Tickets, commands: c.Commands, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks(),
+		runs: engine, record: record, sessions: c.Sessions, tickets: c.Tickets, commands: c.Commands, hosts: c.Hosts, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks(),
 	}
 }
 

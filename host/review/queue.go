@@ -22,6 +22,7 @@ type queueView struct {
 	Repositories []choice // to filter by; fewer than two: none are shown
 	Groups       []group
 	Start        bool // runs can be started here
+	Hosts        string
 }
 
 // choice is a link of several, of which one is shown.
@@ -71,6 +72,9 @@ func (p *page) showQueue(w http.ResponseWriter, r request) {
 	view.shell = r.shell("Runs")
 	view.Live, view.Start = "/live", p.commands != nil && r.Owner
 	view.Waits = len(view.Groups[0].Rows)
+	if p.hosts != nil {
+		view.Hosts = p.hosts(r.Context())
+	}
 	renderPage(w, http.StatusOK, "queue", view)
 }
 

@@ -116,6 +116,8 @@ type Config struct {
 	Sessions Sessions
 	Tickets  Tickets
 	Commands Commands
+	// Hosts says in one line what the hosts that have joined do, or nothing; nil: nothing is said.
+	Hosts func(context.Context) string
 }
 
 // Check returns an error for a configuration with a fault.

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -96,6 +97,53 @@ func skewOf(book hosts.Book, name string) time.Duration {
 		}
 	}
 	return 0
+}
+
+// DescribeHosts says in one line what the hosts that have joined do; empty: none has.
+func DescribeHosts(list []HostView, now time.Time) string {
+	var parts []string
+	for _, h := range list {
+		switch {
+		case h.Home:
+		default:
+			parts = append(parts, h.Name+" "+h.State(now))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "hosts: " + strings.Join(parts, ", ")
+}
+
+// State says how busy the host is, or since when it is away.
+func (h HostView) State(now time.Time) string {
+	switch {
+	case h.Serving:
+		return fmt.Sprintf("%d of %d running", h.Running, h.Slots)
+	case h.Seen.IsZero():
+		return "away"
+	}
+	return fmt.Sprintf("away for %v", max(now.Sub(h.Seen), 0).Round(time.Second))
+}
+
+// OpenAt returns the number of open runs that one host does.
+func (c *Client) OpenAt(ctx context.Context, name string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	found, err := c.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: client.DefaultNamespace,
+		Query:     fmt.Sprintf("WorkflowType = 'Run' AND ExecutionStatus = 'Running' AND TaskQueue = '%s'", temporalclient.QueueOf(name)),
+	})
+	return int(found.GetCount()), err
+}
+
+// onHostOf returns a client of the host that does a run; c itself if the engine does not know the run.
+func (c *Client) onHostOf(ctx context.Context, id run.ID) *Client {
+	d, err := c.temporal.DescribeWorkflowExecution(ctx, id.WorkflowID(), "")
+	if err != nil {
+		return c
+	}
+	return c.OfHost(d.GetWorkflowExecutionInfo().GetTaskQueue(), "")
 }
 
 // OfHost returns a client of the runs of one host. The runs that it starts are on a repository at that path of the host.

@@ -23,6 +23,7 @@ func (c *Client) PullRequest(ctx context.Context, in activities.Target, tell fun
 	if err := c.mayDecide(); err != nil {
 		return out, err
 	}
+	c = c.onHostOf(ctx, in.RunID)
 	if served, err := c.Served(ctx); err == nil && !served {
 		return out, ErrNoWorker
 	}

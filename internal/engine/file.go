@@ -15,7 +15,7 @@ import (
 // FileName is the name of the file in the runs directory that says how to reach the engine.
 const FileName = "engine.json"
 
-const maxFile = 64 << 10
+const maxFile = 1 << 20
 
 // File is the content of engine.json.
 type File struct {

@@ -33,6 +33,7 @@ const (
 	remembered = 24 * time.Hour
 
 	secretLen = 20
+	maxHosts  = 100 // the book with what they say has to be readable
 )
 
 // Book is the content of the file.
@@ -168,6 +169,9 @@ func (b *Book) redeem(secret []byte, certificate, name string, now time.Time) (*
 	}
 	if slices.ContainsFunc(b.Hosts, func(h Host) bool { return h.Name == name && h.Certificate != certificate }) {
 		return nil, fmt.Errorf("another host %s has joined: give this one another name with -host NAME, or remove that one with `starter host remove %s`", name, name)
+	}
+	if len(b.Hosts) >= maxHosts && known == nil {
+		return nil, fmt.Errorf("%d hosts have joined: remove one with `starter host remove`", maxHosts)
 	}
 	c.By = certificate
 	if known != nil {

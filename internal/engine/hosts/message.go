@@ -19,8 +19,8 @@ const (
 	passThrough = "h2"
 )
 
-// maxMessage bounds a message of the greeting.
-const maxMessage = 32 << 10
+// maxMessage bounds a message of the greeting, and so what the book holds of a host.
+const maxMessage = 8 << 10
 
 // Survey is what a host says that it has.
 type Survey struct {

@@ -54,9 +54,9 @@ func Fits(want run.Sandbox, local engine.File, up, off string) error {
 	worker := run.Sandbox(local.Sandbox)
 	switch {
 	case want.Off() && !worker.Off():
-		return fmt.Errorf("the run says --sandbox off, but the worker here requires the sandbox: restart it with `%s --sandbox off`, or start the run without it", up)
+		return fmt.Errorf("the run says --sandbox off, but the worker requires the sandbox: restart it with `%s --sandbox off`, or start the run without it", up)
 	case !want.Off() && worker.Off():
-		return fmt.Errorf("the run requires the sandbox, but the worker here was started with --sandbox off: restart it with `%s --sandbox required`, or start the run with --sandbox off", up)
+		return fmt.Errorf("the run requires the sandbox, but the worker was started with --sandbox off: restart it with `%s --sandbox required`, or start the run with --sandbox off", up)
 	case !want.Off() && local.NoBox != "":
 		return errors.New(local.NoBox + fmt.Sprintf("; then start `%s` again; or let what runs execute do all that you can do: `%s`", up, off))
 	}

@@ -94,13 +94,13 @@ func showBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b *
 	fmt.Fprint(c.Out, takeScreen)
 	defer fmt.Fprint(c.Out, giveScreen)
 	defer context.AfterFunc(ctx, k.Close)()
-	today := day.last
+	today, others := day.last, ""
 	looks := watchBoard(ctx, c, client, day)
 	defer looks.stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		drawBoard(c, b, today)
+		drawBoard(c, b, today, others)
 		select {
 		case <-ctx.Done():
 			return board.Quit, nil
@@ -110,7 +110,7 @@ func showBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b *
 				continue
 			}
 			b.SetRows(look.rows)
-			today = look.today
+			today, others = look.today, look.hosts
 		case key, ok := <-k.Keys():
 			if !ok {
 				return board.Quit, nil
@@ -132,6 +132,7 @@ type boardLooks struct {
 type boardLook struct {
 	rows  []board.Row
 	today run.Usage // by all runs of this host
+	hosts string    // what those that have joined do
 	err   error
 }
 
@@ -159,7 +160,8 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 				day.sum(c.Now())
 				markMerged(ctx, disk, rows)
 			}
-			give(boardLook{rows, day.last, err})
+			others, _ := client.Hosts(ctx) // the list of runs tells what is wrong
+			give(boardLook{rows, day.last, runs.DescribeHosts(others, c.Now()), err})
 			select {
 			case <-ctx.Done():
 			case <-time.After(boardEvery):
@@ -181,7 +183,7 @@ func markMerged(ctx context.Context, disk *review.Disk, rows []board.Row) {
 	}
 }
 
-func drawBoard(c *factory.Factory, b *board.Board, today run.Usage) {
+func drawBoard(c *factory.Factory, b *board.Board, today run.Usage, hosts string) {
 	columns, lines := 80, 24
 	if c.Width != nil && c.Width() > 0 {
 		columns = c.Width()
@@ -192,6 +194,9 @@ func drawBoard(c *factory.Factory, b *board.Board, today run.Usage) {
 	title := fmt.Sprintf("ratchet · %s · %s", display.Count(b.Waiting(), "run needs you", "runs need you"), c.Now().Format("15:04"))
 	if used := story.Usage(today); used != "" {
 		title += " · today " + used
+	}
+	if hosts != "" {
+		title += " · " + hosts
 	}
 	var text strings.Builder
 	text.WriteString("\x1b[H")

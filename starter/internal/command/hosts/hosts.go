@@ -3,8 +3,6 @@ package hosts
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,12 +64,9 @@ func print(c *factory.Factory, list []runs.HostView) error {
 	s := c.Style()
 	var rows [][]string
 	for _, h := range list {
-		sign, state := s.Good("✓"), fmt.Sprintf("%d of %d running", h.Running, h.Slots)
+		sign := s.Good("✓")
 		if !h.Serving {
-			sign, state = s.Bad("✗"), "away"
-			if !h.Seen.IsZero() {
-				state = "away for " + terminal.Age(max(c.Now().Sub(h.Seen), time.Second))
-			}
+			sign = s.Bad("✗")
 		}
 		about := "this engine's machine"
 		if h.Survey != nil {
@@ -80,7 +75,7 @@ func print(c *factory.Factory, list []runs.HostView) error {
 		if h.Skew != "" {
 			about = "CLOCK " + h.Skew + "; " + about
 		}
-		rows = append(rows, []string{sign + " " + story.OneLine(h.Name, 63), state, story.OneLine(about, 300)})
+		rows = append(rows, []string{sign + " " + story.OneLine(h.Name, 63), h.State(c.Now()), story.OneLine(about, 300)})
 	}
 	c.Printf("%s", terminal.Table(rows))
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -153,12 +154,21 @@ func newRemove(c *factory.Factory) *cobra.Command {
 			if err := hosts.Remove(ctx, c.RunsDir, args[0]); err != nil {
 				return err
 			}
+			waiting := 0 // of an engine that does not answer it is not known
+			if client, closeClient, err := c.Dial(ctx); err == nil {
+				defer closeClient()
+				waiting, _ = client.OpenAt(ctx, args[0])
+			}
 			if c.JSON {
 				return c.PrintJSON(struct {
 					Removed string `json:"removed"`
-				}{args[0]})
+					Waiting int    `json:"waiting"`
+				}{args[0], waiting})
 			}
 			c.Printf("removed %s\n", args[0])
+			if waiting > 0 {
+				c.Printf("%s until it joins again under that name: `%s` shows them\n", display.Count(waiting, "open run waits", "open runs wait"), c.Hint("list"))
+			}
 			return nil
 		}),
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
 	"github.com/ratchet-dev/ratchet/starter/internal/adrift"
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -116,6 +117,9 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 		if running, err := tellRunning(ctx, c, f.db); running || err != nil {
 			return err
 		}
+	}
+	if home, _, err := hosts.ReadHome(c.RunsDir); err == nil {
+		return fmt.Errorf("%s belongs to the engine at %s, which this machine has joined as %s: start `worker`, or name another --runs-dir", c.RunsDir, home.Address, home.Name)
 	}
 	f.port, f.uiPort = freePort(f.port, f.portChosen), freePort(f.uiPort, f.uiPortChosen)
 	f.worker.Environ = c.Environ
