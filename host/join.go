@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,8 +133,3 @@ func (h *Host) survey(ctx context.Context) hosts.Survey {
 
 // Has says in one line what the host has, and what it lacks.
 func (j *Joined) Has() string { return j.survey.String() }
-
-// identity is how the engine knows a worker of this machine.
-func identity(t temporalclient.Target, runsDir string) string {
-	return fmt.Sprintf("%d@%s", os.Getpid(), cmp.Or(t.Host, Name(runsDir)))
-}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"os/user"
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -61,6 +63,8 @@ func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Wor
 		return nil, err
 	}
 	w := &Worker{TaskQueue: cmp.Or(h.config.TaskQueue, temporalclient.TaskQueue), Address: target.Address, Namespace: target.Namespace, webUI: target.WebUI()}
+	w.remote = target.Remote()
+	engine.Identity, engine.Beat = fmt.Sprintf("%d@%s", os.Getpid(), cmp.Or(target.Host, Name(h.config.RunsDir))), temporalclient.WorkerHeartbeat
 	defer func() {
 		if err != nil {
 			w.Stop()
@@ -72,8 +76,7 @@ func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Wor
 	}
 	w.stop = append(w.stop, metrics.Stop)
 	w.Metrics, w.metrics, engine.Metrics = metrics.Address, metrics.Handler, metrics.Handler
-	engine.Identity, w.remote = identity(target, h.config.RunsDir), target.Remote()
-	if w.Client, err = target.Dial(ctx, engine); err != nil {
+	if w.Client, err = temporalclient.Dial(ctx, engine); err != nil {
 		return nil, err
 	}
 	w.stop = append(w.stop, w.Client.Close)
@@ -127,8 +130,8 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 }
 
 // options returns the options of each of the worker's parts.
-func (w *Worker) options(liveness *Liveness) worker.Options {
-	o := temporalclient.WorkerOptions("", liveness)
+func (w *Worker) options(interceptors ...interceptor.WorkerInterceptor) worker.Options {
+	o := temporalclient.WorkerOptions("", interceptors...)
 	if w.remote {
 		temporalclient.Throttle(&o)
 	}

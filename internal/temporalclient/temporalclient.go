@@ -57,6 +57,7 @@ type Options struct {
 	Logger   *slog.Logger          // nil: the client and its workers log nothing
 	Identity string                // empty: the SDK's own, pid@host
 	Metrics  client.MetricsHandler // of the client and its workers; nil: none
+	Beat     time.Duration         // interval at which workers report themselves to the server; zero: the SDK's
 	Timeout  time.Duration         // limit of Dial; zero: 30 s for an engine on this machine, 5 s for a configured server
 }
 
@@ -75,7 +76,7 @@ func Dial(ctx context.Context, o Options) (client.Client, error) {
 func (t Target) Dial(ctx context.Context, o Options) (client.Client, error) {
 	timeout := cmp.Or(o.Timeout, t.patience())
 	opts := t.options
-	opts.Identity, opts.MetricsHandler, opts.WorkerHeartbeatInterval = o.Identity, o.Metrics, WorkerHeartbeat
+	opts.Identity, opts.MetricsHandler, opts.WorkerHeartbeatInterval = o.Identity, o.Metrics, o.Beat
 	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
 	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
 	opts.ConnectionOptions.DialOptions = append([]grpc.DialOption{grpc.WithChainUnaryInterceptor(patient)}, opts.ConnectionOptions.DialOptions...)

@@ -56,7 +56,7 @@ func join(ctx context.Context, c *factory.Factory, listen, address string) error
 	}
 	switch target.Source {
 	case temporalclient.Configuration:
-		return fmt.Errorf("the server at %s is no engine of `starter up`, and admits hosts by its own means: start `worker` there with the TEMPORAL_ variables of this machine", target.Address)
+		return fmt.Errorf("the server at %s is not an engine of `starter up`, and admits hosts by its own means: start `worker` there with the TEMPORAL_ variables of this machine", target.Address)
 	case temporalclient.Joined:
 		return fmt.Errorf("this machine has joined another as %s: run `starter host join` on that one", target.Host)
 	}
