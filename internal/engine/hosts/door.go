@@ -269,7 +269,7 @@ func (d *Door) greet(ctx context.Context, conn net.Conn, certificate string) (na
 			return errUnknownHost
 		}
 		if here := version.Read().Version; g.Survey.Version != here && (h != nil || b.knows(g.Secret)) {
-			return fmt.Errorf("this host has Ratchet %.40q, the home machine %q: install %s here", g.Survey.Version, here, here)
+			return fmt.Errorf("this host has Ratchet %.60q, the home machine %q: install the same version on both", g.Survey.Version, here)
 		}
 		if joins {
 			if h, err = b.redeem(g.Secret, certificate, g.Name, time.Now()); err != nil {

@@ -336,3 +336,24 @@ func TestSkewsThatAreTold(t *testing.T) {
 		}
 	}
 }
+
+// A host whose clock is off by an hour is told of, by the book and so by the list of hosts.
+func TestAClockThatIsOff(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	_, config, err := hosts.ReadHome(h.joined("b"))
+	must(t, err)
+	config.NextProtos = []string{"ratchet-host/1"}
+	conn, err := tls.Dial("tcp", h.listen, config)
+	must(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, `{"time":%q,"survey":{"version":%q}}`+"\n", time.Now().Add(time.Hour).Format(time.RFC3339), version.Read().Version)
+	must(t, err)
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	must(t, err)
+	b, err := hosts.Read(h.dir)
+	must(t, err)
+	if got := hosts.DescribeSkew(b.Hosts[0].Skew.Round(time.Minute)); got != "1h0m0s ahead" {
+		t.Errorf("the book has a skew of %q after the answer %s, want 1h0m0s ahead", got, answer)
+	}
+}
