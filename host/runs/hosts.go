@@ -61,16 +61,20 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 	for _, w := range found.GetWorkers() {
 		_, name, _ := strings.Cut(w.GetWorkerIdentity(), "@")
 		queue := w.GetTaskQueue()
-		if home := queue == temporalclient.TaskQueue; name == "" || !home && queue != temporalclient.QueueOf(name) {
+		home := queue == temporalclient.TaskQueue
+		if name == "" || !home && queue != temporalclient.QueueOf(name) {
+			continue
+		}
+		i := slices.IndexFunc(list, func(h HostView) bool { return h.Queue == queue })
+		if i < 0 && !home && book.Listen != "" { // it was removed, and the server has not forgotten it
 			continue
 		}
 		d, err := service.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: client.DefaultNamespace, WorkerInstanceKey: w.GetWorkerInstanceKey()})
 		if err != nil {
 			continue // it has ended meanwhile
 		}
-		i := slices.IndexFunc(list, func(h HostView) bool { return h.Queue == queue })
 		if i < 0 {
-			i, list = len(list), append(list, HostView{Name: name, Queue: queue, Home: queue == temporalclient.TaskQueue})
+			i, list = len(list), append(list, HostView{Name: name, Queue: queue, Home: home})
 		}
 		beat, slots := d.GetWorkerInfo().GetWorkerHeartbeat(), d.GetWorkerInfo().GetWorkerHeartbeat().GetActivityTaskSlotsInfo()
 		list[i].add(beat.GetHeartbeatTime().AsTime().Add(-skewOf(book, name)), int(slots.GetCurrentUsedSlots()), int(slots.GetCurrentUsedSlots()+slots.GetCurrentAvailableSlots()))

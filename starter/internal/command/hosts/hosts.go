@@ -68,8 +68,11 @@ func print(c *factory.Factory, list []runs.HostView) error {
 		if !h.Serving {
 			sign = s.Bad("✗")
 		}
-		about := "this engine's machine"
-		if h.Survey != nil {
+		about := ""
+		switch {
+		case h.Home:
+			about = "this engine's machine"
+		case h.Survey != nil:
 			about = h.Survey.Version + "; " + h.Survey.String()
 		}
 		if h.Skew != "" {
