@@ -65,7 +65,7 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 		if name == "" || !home && queue != temporalclient.QueueOf(name) {
 			continue
 		}
-		i := slices.IndexFunc(list, func(h HostView) bool { return h.Queue == queue })
+		i := slices.IndexFunc(list, func(h HostView) bool { return h.Name == name && h.Queue == queue })
 		if i < 0 && !home && book.Listen != "" { // it was removed, and the server has not forgotten it
 			continue
 		}
@@ -107,9 +107,7 @@ func skewOf(book hosts.Book, name string) time.Duration {
 func DescribeHosts(list []HostView, now time.Time) string {
 	var parts []string
 	for _, h := range list {
-		switch {
-		case h.Home:
-		default:
+		if !h.Home {
 			parts = append(parts, h.Name+" "+h.State(now))
 		}
 	}

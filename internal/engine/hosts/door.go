@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -259,8 +260,12 @@ func (d *Door) greet(ctx context.Context, conn net.Conn, certificate string) (na
 	if joins {
 		d.code.Lock()
 		defer d.code.Unlock()
+		own, _ := os.Hostname()
 		if err := CheckName(g.Name); err != nil {
 			return "", err
+		}
+		if g.Name == NameOf(own) {
+			return "", fmt.Errorf("%s is the name of the home machine: give this host another with -host NAME", g.Name)
 		}
 	}
 	err = update(ctx, d.runsDir, func(b *Book) error {

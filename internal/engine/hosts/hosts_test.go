@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -230,6 +231,9 @@ func TestWhoIsNotLetIn(t *testing.T) {
 
 	taken := h.code(time.Now())
 	want("a name that another host has", join(taken, "friend"), "another name")
+	own, err := os.Hostname()
+	must(t, err)
+	want("the name of the home machine", join(taken, hosts.NameOf(own)), "home machine")
 	must(t, join(taken, "another")) // the code was not used up
 
 	old := h.code(time.Now())
