@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
+	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/version"
@@ -124,7 +124,7 @@ func (h *Host) survey(ctx context.Context) hosts.Survey {
 		}
 	}
 	for _, name := range programs {
-		if _, err := exec.LookPath(name); err == nil {
+		if _, err := proc.LookPath(name, "", h.config.Environ); err == nil {
 			s.Programs = append(s.Programs, name)
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// lookPath finds the file of a program by the program's own environment, not ours. It skips
+// LookPath finds the file of a program by the program's own environment, not ours. It skips
 // relative entries of PATH: the choice of the program must not depend on the content of the working
 // directory.
-func lookPath(program, dir string, env []string) (string, error) {
+func LookPath(program, dir string, env []string) (string, error) {
 	if strings.Contains(program, "/") {
 		path := program
 		if !filepath.IsAbs(path) {

@@ -107,7 +107,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: err}
 	}
-	path, err := lookPath(c.Argv[0], c.Dir, c.Env)
+	path, err := LookPath(c.Argv[0], c.Dir, c.Env)
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: err}
 	}
