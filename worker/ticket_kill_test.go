@@ -38,6 +38,7 @@ esac
 type team struct {
 	server *forgetest.Server
 	heads  map[int][]string
+	move   func() // if set, moves the base instead of the first failure: the second commit is the merge of the base
 }
 
 // play does what there is to do. As long as it holds back, it does nothing about a second commit.
@@ -51,11 +52,15 @@ func (p *team) play(hold bool) {
 			continue
 		}
 		p.heads[pull.Number] = append(p.heads[pull.Number], head)
-		if len(p.heads[pull.Number]) == 1 {
+		if len(p.heads[pull.Number]) == 1 && p.move == nil {
 			p.server.SetChecks(head, forgetest.Check{Name: "build", Conclusion: "failure", Text: "it does not build"})
 			continue
 		}
 		p.server.SetChecks(head, forgetest.Check{Name: "build", Conclusion: "success"})
+		if len(p.heads[pull.Number]) == 1 {
+			p.move()
+			continue
+		}
 		p.server.Change(pull.Number, func(p *forgetest.Pull) { p.State, p.Merged = "closed", true })
 	}
 }
@@ -83,7 +88,7 @@ func newTickets(s *fixture) *tickets {
 	dir := t.TempDir()
 	s.put(filepath.Join(dir, "provider.sh"), addsAFile)
 	s.put(filepath.Join(dir, "plan.md"), planText)
-	return &tickets{s, team{server, map[int][]string{}}, repo, "FORGE_TOKEN=" + forgetest.Token, fmt.Sprintf("command:/bin/sh %s/provider.sh %s", dir, dir)}
+	return &tickets{s, team{server: server, heads: map[int][]string{}}, repo, "FORGE_TOKEN=" + forgetest.Token, fmt.Sprintf("command:/bin/sh %s/provider.sh %s", dir, dir)}
 }
 
 // startTicket starts the ticket of a new issue on a task queue.
@@ -106,7 +111,7 @@ func (s *tickets) tryTicket(queue string, number int) (client.WorkflowRun, error
 	return s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{ID: forgeflow.TicketID(in.Ticket), TaskQueue: queue}, forgeflow.Ticket, in)
 }
 
-// awaitMerge waits for the end of a ticket, which is a merge after two runs.
+// awaitMerge waits for the end of a ticket, which is a merge after two runs, or after one if the base moves.
 func (s *tickets) awaitMerge(wr client.WorkflowRun) {
 	s.t.Helper()
 	eventually.Holds(s.t, wr.GetID()+" is over", func() bool {
@@ -124,9 +129,13 @@ func (s *tickets) isOver(id string) bool {
 // verifyMerge compares the end of a ticket, and looks for the token in its history.
 func (s *tickets) verifyMerge(wr client.WorkflowRun) {
 	s.t.Helper()
+	runs := 2
+	if s.move != nil {
+		runs = 1
+	}
 	var state ticket.State
-	if err := s.client.GetWorkflow(s.t.Context(), wr.GetID(), "").Get(s.t.Context(), &state); err != nil || state.End != ticket.Merged || state.Runs != 2 {
-		s.t.Errorf("%s: got %+v, %v; want a merge after 2 runs", wr.GetID(), state, err)
+	if err := s.client.GetWorkflow(s.t.Context(), wr.GetID(), "").Get(s.t.Context(), &state); err != nil || state.End != ticket.Merged || state.Runs != runs {
+		s.t.Errorf("%s: got %+v, %v; want a merge after %d runs", wr.GetID(), state, err, runs)
 	}
 	events := s.client.GetWorkflowHistory(s.t.Context(), wr.GetID(), "", false, 0)
 	n := 0
@@ -314,22 +323,33 @@ func (s *tickets) answerRuns() {
 }
 
 // TestKilledAtEveryPointOfATicket kills the worker right after each effect of a ticket: the start of a run, the comment, the
-// push, the pull request and the status. The next worker does what is left, and nothing is there twice.
+// push, the pull request, the status, and the merge of a base that has moved. The next worker does what is left, and nothing is
+// there twice.
 func TestKilledAtEveryPointOfATicket(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()
 	s := newTickets(newFixture(t))
-	points := slices.DeleteFunc(failpoints(t), func(point string) bool { // no base moves here, so that ticket.merged is not reached
-		return !strings.HasPrefix(point, "forge.") && !strings.HasPrefix(point, "ticket.") || point == "ticket.merged"
+	const merged = "ticket.merged" // the last: the base moves for all tickets
+	points := slices.DeleteFunc(failpoints(t), func(point string) bool {
+		return !strings.HasPrefix(point, "forge.") && !strings.HasPrefix(point, "ticket.") || point == merged
 	})
-	if len(points) < 5 {
-		t.Fatalf("got failpoints %v, want those of five effects", points)
+	if points = append(points, merged); len(points) < 6 {
+		t.Fatalf("got failpoints %v, want those of six effects", points)
 	}
 	for n, point := range points {
 		there := s.at(point)
+		if point == merged {
+			s.server.RequireUpToDate()
+			s.move = func() {
+				s.git("-C", s.server.Dir, "update-ref", "refs/heads/main", s.git("-C", s.server.Dir, "commit-tree", "-p", "main", "-m", "moved", "main^{tree}"))
+			}
+		}
 		doomed := there.launch(s.token, "RATCHET_FAILPOINTS="+point+"=kill")
 		wr := s.startTicket(there.queue, n+1)
-		<-doomed.done
+		eventually.Holds(t, "the worker dies at "+point, func() bool {
+			s.play(false)
+			return doomed.dead()
+		})
 		if doomed.cmd.ProcessState.Exited() {
 			t.Fatalf("%s: the worker ended by itself: %s", point, doomed.out)
 		}
@@ -338,4 +358,7 @@ func TestKilledAtEveryPointOfATicket(t *testing.T) {
 		next.kill()
 	}
 	s.verify(len(points))
+	if branch := s.server.Pulls()[len(points)-1].Head; s.git("-C", s.server.Dir, "rev-list", "--count", "--merges", "main.."+branch) != "1" {
+		t.Errorf("got the branch %s, want one merge of the base on it", s.git("-C", s.server.Dir, "log", "--oneline", "main.."+branch))
+	}
 }
