@@ -19,6 +19,7 @@ type Looked struct {
 	Repository forge.Repo `json:"repository"`
 	Issue      int        `json:"issue"`
 	Pull       int        `json:"pull"`
+	Votes      bool       `json:"votes,omitempty"` // approvals by comments count
 }
 
 // LookAtPull returns the state of a pull request and its issue. The result holds no text that a person wrote: StartRound
@@ -50,7 +51,7 @@ func (a *Activities) LookAtPull(ctx context.Context, in Looked) (out ticket.Look
 	if !p.Open {
 		return out, nil
 	}
-	f, err := a.feedbackOn(ctx, client, in.Pull, p.Head, issue.Author)
+	f, err := a.feedbackOn(ctx, client, in, p.Head, issue.Author)
 	if err != nil {
 		return out, a.told(lacks(err, in.Repository, "read permission for checks, commit statuses or pull requests"))
 	}
@@ -90,16 +91,24 @@ type review struct {
 	comments []forge.Comment
 }
 
-// feedbackOn returns the feedback on a commit. Only reviews of exactly this commit count, by people who may write to the
-// repository. Reviews by the token's account, and approvals by the issue's author, do not count.
-func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, pull int, head, author string) (f feedback, err error) {
+// feedbackOn returns the feedback on a commit. Only reviews of exactly this commit count, and comments that approve it, by
+// people who may write to the repository. Those by the token's account, and approvals by the issue's author, do not count.
+func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Looked, head, author string) (f feedback, err error) {
 	f = feedback{head: head, redact: a.redact}
 	if f.checks, err = client.Checks(ctx, head); err != nil {
 		return f, err
 	}
-	all, err := client.Reviews(ctx, pull)
+	all, err := client.Reviews(ctx, in.Pull)
 	if err != nil {
 		return f, err
+	}
+	if in.Votes {
+		comments, err := client.Approvals(ctx, in.Pull)
+		if err != nil {
+			return f, err
+		}
+		all = append(comments, all...)
+		slices.SortStableFunc(all, func(r, s forge.Review) int { return r.At.Compare(s.At) })
 	}
 	all = slices.DeleteFunc(all, func(r forge.Review) bool {
 		return r.Commit != head || r.State == forge.Withdrawn || r.Bot || !r.Member
@@ -111,15 +120,23 @@ func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, pull 
 	if err != nil {
 		return f, err
 	}
-	may := map[string]bool{me: false}
+	type voice struct {
+		account  string
+		official bool
+	}
+	may := map[voice]bool{}
 	latest := map[string]forge.ReviewState{} // a comment takes no vote back
 	for _, r := range all {
-		if _, known := may[r.Author]; !known {
-			if may[r.Author], err = client.MayWrite(ctx, r.Author); err != nil {
+		by := voice{r.Author, r.Official}
+		if strings.EqualFold(r.Author, me) {
+			continue
+		}
+		if _, known := may[by]; !known {
+			if may[by], err = client.MayReview(ctx, r); err != nil {
 				return f, err
 			}
 		}
-		if !may[r.Author] || strings.EqualFold(r.Author, me) {
+		if !may[by] {
 			continue
 		}
 		if r.State != forge.Comments {
@@ -128,7 +145,7 @@ func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, pull 
 		if r.State == forge.Approves {
 			continue
 		}
-		comments, err := client.ReviewComments(ctx, pull, r.ID)
+		comments, err := client.ReviewComments(ctx, in.Pull, r.ID)
 		if err != nil {
 			return f, err
 		}

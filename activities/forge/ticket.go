@@ -249,7 +249,7 @@ func (a *Activities) nextInput(ctx context.Context, client *forge.Client, in Rou
 		if p.Head != string(in.State.Head) || !p.Open { // the ticket looks again
 			return next, nil, nil
 		}
-		f, err := a.feedbackOn(ctx, client, in.State.Pull, p.Head, issue.Author)
+		f, err := a.feedbackOn(ctx, client, Looked{Pull: in.State.Pull}, p.Head, issue.Author)
 		if err != nil {
 			return next, nil, err
 		}

@@ -3,6 +3,7 @@ package forge_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -349,7 +350,7 @@ func TestConflictsThatAreAskedAbout(t *testing.T) {
 	}
 }
 
-// Reviews of the very last commit count as approvals where the ticket asks for some: its status waits for them. Those of the
+// Reviews and comments count as approvals of the very last commit where the ticket asks for some: its status waits for them. Those of the
 // issue's author, of the account that pushes, of strangers, and of an older commit do not.
 func TestVotesOnTheServer(t *testing.T) {
 	d := newDesk(t, forge.GitHub)
@@ -368,7 +369,7 @@ func TestVotesOnTheServer(t *testing.T) {
 	})
 	d.after(10*time.Minute, func() {
 		states = append(states, status())
-		d.server.Review(1, forgetest.Review{Author: "kim", State: "APPROVED"})
+		d.server.Comment(1, forgetest.Comment{Author: "kim", Body: "/approve " + d.head1()})
 	})
 	d.after(20*time.Minute, func() {
 		states = append(states, status())
@@ -385,6 +386,89 @@ func TestVotesOnTheServer(t *testing.T) {
 		if got := states[i]; got.State != want.State || !strings.Contains(got.Description, want.Description) {
 			t.Errorf("%d: got status %+v, want %+v", i, got, want)
 		}
+	}
+}
+
+// A comment approves the commit that it names in full, if it is the last one, and if it is as its author wrote it. What
+// only looks like one does not count, and no comment's text reaches a history.
+func TestApprovalsByComments(t *testing.T) {
+	for name, tc := range map[string]struct {
+		author, text string // %s is the last commit
+		bot          bool
+		then         func(d *desk)
+		kind         forge.Kind
+		none         bool // the ticket asks for no approvals on the server
+		want         string
+	}{
+		"by somebody who may":       {author: "kim", text: " /approve %s\n", want: "kim"},
+		"at Gitea":                  {author: "kim", text: "/approve %s", kind: forge.Gitea, want: "kim"},
+		"by a stranger":             {author: "mallory", text: "/approve %s"},
+		"by the issue's author":     {author: "ann", text: "/approve %s"},
+		"by the token's account":    {author: forgetest.Me, text: "/approve %s"},
+		"by a bot":                  {author: "kim", text: "/approve %s", bot: true},
+		"of an older commit":        {author: "kim", text: "/approve " + strings.Repeat("0", 40)},
+		"of an abbreviated commit":  {author: "kim", text: "/approve %.12s"},
+		"quoted":                    {author: "kim", text: "> /approve %s"},
+		"among other words":         {author: "kim", text: "Do not write\n/approve %s"},
+		"where nobody asks for one": {author: "kim", text: "/approve %s", none: true},
+		"that was edited":           {author: "kim", text: "HOSTILE", then: func(d *desk) { d.server.Edit(1, "/approve "+d.head1()) }},
+		"that was edited away":      {author: "kim", text: "/approve %s", then: func(d *desk) { d.server.Edit(1, "no") }},
+		"and then a review against it": {author: "kim", text: "/approve %s", then: func(d *desk) {
+			d.server.Review(1, forgetest.Review{Author: "kim", State: "CHANGES_REQUESTED", Body: "I was wrong"})
+		}},
+		"of one who may no longer": {author: "kim", text: "/approve %s", then: func(d *desk) { d.server.Revoke("kim") }},
+	} {
+		d := newDesk(t, cmp.Or(tc.kind, forge.GitHub))
+		d.server.Administrate()
+		for _, account := range []string{"ann", forgetest.Me} {
+			d.server.Permit(account)
+		}
+		if _, err := d.open(); err != nil {
+			t.Fatal(err)
+		}
+		text := tc.text
+		if strings.Contains(text, "%") {
+			text = fmt.Sprintf(text, d.head1())
+		}
+		d.server.Comment(1, forgetest.Comment{Author: tc.author, Body: text, Bot: tc.bot})
+		if tc.then != nil {
+			tc.then(d)
+		}
+		look, err := activities.New(d.config).LookAtPull(t.Context(), activities.Looked{Repository: d.in.Repository, Issue: 7, Pull: 1, Votes: !tc.none})
+		if got := strings.Join(look.Approvers, " "); err != nil || got != tc.want {
+			t.Errorf("%s: got approvals of %q, %v; want those of %q", name, got, err, tc.want)
+		}
+		if b, _ := json.Marshal(look); strings.Contains(string(b), "approve ") {
+			t.Errorf("%s: the history has the text of the comment: %s", name, b)
+		}
+	}
+}
+
+// Gitea tells only administrators who may write. Its own word of a review counts for others, and a label does not.
+func TestAnAccountThatIsNoAdministratorOfGitea(t *testing.T) {
+	d := newDesk(t, forge.Gitea)
+	d.in.Bounds.Reviews = 1
+	d.after(time.Minute, func() {
+		d.checks(passed())
+		d.server.Comment(1, forgetest.Comment{Author: "kim", Body: "/approve " + d.head1()})
+		d.server.Review(1, forgetest.Review{Author: "mallory", State: "APPROVED"})
+	})
+	var approved [2]forge.Status
+	d.after(10*time.Minute, func() {
+		approved[0] = d.server.Statuses(d.head1())[0]
+		d.server.Review(1, forgetest.Review{Author: "kim", State: "COMMENTED"})
+		d.server.Review(1, forgetest.Review{Author: "kim", State: "APPROVED"})
+	})
+	d.after(20*time.Minute, func() {
+		approved[1] = d.server.Statuses(d.head1())[0]
+		d.server.Change(1, func(p *forgetest.Pull) { p.State = "closed" })
+	})
+	if s, err := d.work(); err != nil || approved[0].State != forge.Pending || approved[1].State != forge.Success {
+		t.Errorf("got %+v, statuses %+v, %v; want an approval by the review alone", s, approved, err)
+	}
+	d.server.ChangeIssue(7, func(i *forgetest.Issue) { i.Labels = append(i.Labels, &forgetest.Label{Name: "ratchet", By: "kim"}) })
+	if _, err := activities.New(d.config).StartLabeled(t.Context(), activities.Rule{Label: "ratchet", Ticket: d.in.Ticket}, 7); err == nil || !strings.Contains(err.Error(), "administrator") {
+		t.Errorf("a label: got %v, want the permission that is missing", err)
 	}
 }
 
@@ -433,6 +517,7 @@ func TestLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, kind := range []forge.Kind{forge.GitHub, forge.Gitea} {
 				d := newDesk(t, kind)
+				d.server.Administrate()
 				d.server.ChangeIssue(7, func(i *forgetest.Issue) {
 					for _, l := range tc.labels {
 						own := *l
@@ -737,7 +822,7 @@ func TestPolls(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(temporaltest.Quiet{})
 	acts := activities.New(d.config)
-	in := activities.Poll{Repository: d.in.Repository, Tickets: []forge.Watched{{Ticket: "ticket", Issue: 7, Pull: 1}}}
+	in := activities.Poll{Repository: d.in.Repository, Tickets: []forge.Watched{{Ticket: "ticket", Issue: 7, Pull: 1, Votes: true}}}
 	var heard forge.PollState // by the heartbeat, until a poll returns
 	// poll returns what has changed, after the error that makes the engine call again.
 	poll := func() (out activities.Polled, changed bool) {
@@ -775,8 +860,8 @@ func TestPolls(t *testing.T) {
 		}
 	}
 	same, fresh := d.server.Conditional()
-	if calls = len(d.server.Calls()) - calls; fresh != 0 || same < calls || calls != 100*6 {
-		t.Errorf("got %d calls, %d answers 304 and %d others, want 600 calls and 304s alone", calls, same, fresh)
+	if calls = len(d.server.Calls()) - calls; fresh != 0 || same < calls || calls != 100*7 {
+		t.Errorf("got %d calls, %d answers 304 and %d others, want 700 calls and 304s alone", calls, same, fresh)
 	}
 	if heard.Rate.Limit != 5000 || heard.Rate.Remaining == 0 || heard.Rate.Reset.IsZero() {
 		t.Errorf("got rate %+v, want what the server said", heard.Rate)
@@ -785,6 +870,7 @@ func TestPolls(t *testing.T) {
 		"a check began":    func() { d.checks(forgetest.Check{Name: "build"}) },
 		"a check ended":    func() { d.checks(passed()) },
 		"a review":         func() { d.server.Review(1, forgetest.Review{Author: "kim", State: "COMMENTED"}) },
+		"an approval":      func() { d.server.Comment(1, forgetest.Comment{Author: "kim", Body: "/approve " + d.head1()}) },
 		"the issue's text": func() { d.server.ChangeIssue(7, func(i *forgetest.Issue) { i.Body += "!" }) },
 		"a conflict":       func() { d.conflict() },
 		"a commit": func() {
@@ -802,6 +888,7 @@ func TestPolls(t *testing.T) {
 	}
 	// What is not a change for the ticket is none.
 	d.server.Change(1, func(p *forgetest.Pull) { p.Title, p.Body = "Better", "words" })
+	d.server.Comment(1, forgetest.Comment{Author: "kim", Body: "words"})
 	if _, changed := poll(); changed {
 		t.Error("another title: got a change")
 	}

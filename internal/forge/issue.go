@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Issue is an issue. Title and Body are other people's words.
@@ -74,8 +75,11 @@ func (c *Client) MayWrite(ctx context.Context, account string) (bool, error) {
 		Permission string `json:"permission"`
 	}
 	err := c.call(ctx, http.MethodGet, "/collaborators/"+url.PathEscape(account)+"/permission", nil, &out)
-	if isCode(err, http.StatusNotFound) {
+	switch {
+	case isCode(err, http.StatusNotFound):
 		return false, nil
+	case c.server.Kind == Gitea && isCode(err, http.StatusForbidden):
+		return false, &Error{Code: http.StatusForbidden, Message: "Gitea tells only an administrator of the repository who may write: make the token's account one"}
 	}
 	switch out.Permission {
 	case "admin", "maintain", "write", "owner":
@@ -85,9 +89,14 @@ func (c *Client) MayWrite(ctx context.Context, account string) (bool, error) {
 }
 
 type wireComment struct {
-	ID   int64  `json:"id"`
-	Body string `json:"body"`
-	User user   `json:"user"`
+	ID        int64     `json:"id"`
+	Body      string    `json:"body"`
+	User      user      `json:"user"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	// Of GitHub alone:
+	Association string    `json:"author_association"`
+	ByApp       *struct{} `json:"performed_via_github_app"` // in the name of the author
 }
 
 // SetComment makes the text the only comment of the token's account on an issue that has the marker: it edits the one
@@ -110,22 +119,20 @@ func (c *Client) SetComment(ctx context.Context, issue int, marker, text string)
 }
 
 // findComment returns the first comment of an account that has the marker; nil: none.
-func (c *Client) findComment(ctx context.Context, issue int, by, marker string) (*wireComment, error) {
-	for page := 1; page <= maxPages; page++ {
-		var list []wireComment
-		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/comments?per_page=%d&limit=%d&page=%d", issuePath(issue), perPage, perPage, page), nil, &list); err != nil {
-			return nil, err
-		}
-		for _, w := range list {
-			if strings.EqualFold(w.User.Login, by) && strings.Contains(w.Body, marker) {
-				return &w, nil
+func (c *Client) findComment(ctx context.Context, issue int, by, marker string) (found *wireComment, err error) {
+	err = c.pages(ctx, issuePath(issue)+"/comments", func() (any, func() int) {
+		var page []wireComment
+		return &page, func() int {
+			for _, w := range page {
+				if strings.EqualFold(w.User.Login, by) && strings.Contains(w.Body, marker) {
+					found = &w
+					return 0 // no more
+				}
 			}
+			return len(page)
 		}
-		if len(list) < perPage || c.server.Kind == Gitea { // which has all comments on one page
-			return nil, nil
-		}
-	}
-	return nil, &Error{Code: http.StatusUnprocessableEntity, Message: fmt.Sprintf("issue %d has more than %d comments", issue, maxPages*perPage)}
+	})
+	return found, err
 }
 
 // perPage is the length of a page of a list.

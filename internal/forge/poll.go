@@ -18,6 +18,7 @@ type Watched struct {
 	Ticket string `json:"ticket"` // names it
 	Issue  int    `json:"issue"`
 	Pull   int    `json:"pull"`
+	Votes  bool   `json:"votes,omitempty"` // approvals by comments count
 }
 
 // Seen is the state that an earlier poll saw at one address. It holds no text that a person wrote.
@@ -56,7 +57,7 @@ const (
 	fullPage = 50
 )
 
-// A poll makes at most 2 + 5*wholeLooks + 3*checkLooks calls where nothing has changed, however many tickets there are: one
+// A poll makes at most 2 + 6*wholeLooks + 3*checkLooks calls where nothing has changed, however many tickets there are: one
 // for what has changed in the repository, one for the label, and those of some tickets in turn, for what does not count as a
 // change of the repository: checks, and that the base branch has moved.
 const (
@@ -200,13 +201,20 @@ func (p *poll) lookWhole(w Watched) {
 			}
 			return Seen{}, all, err
 		})
+		if w.Votes { // the first hundred comments: of later ones the ticket hears with the next change
+			l.at("comments", issuePath(w.Pull)+"/comments"+firstPage, func(read func(any) error) (Seen, any, error) {
+				var list []wireComment
+				err := read(&list)
+				return Seen{}, approvals(list), err
+			})
+		}
 	})
 }
 
 // lookAtChecks looks at the pull request of a ticket and its checks.
 func (p *poll) lookAtChecks(w Watched) {
 	p.lookAtPull(w, func(l *looked) {
-		for _, name := range []string{"issue", "reviews"} {
+		for _, name := range []string{"issue", "reviews", "comments"} {
 			if seen, ok := l.before[name]; ok {
 				l.now[name] = seen
 			}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
+	"time"
 )
 
 // Pull asks for a pull request.
@@ -26,6 +28,9 @@ type Review struct {
 	Commit string // that it is about
 	State  ReviewState
 	Body   string
+	At     time.Time
+	// Official is Gitea's word that the author could write when the review was made. GitHub has none.
+	Official bool
 }
 
 // ReviewState is what a review says.
@@ -40,20 +45,22 @@ const (
 )
 
 type wireReview struct {
-	ID          int64  `json:"id"`
-	User        user   `json:"user"`
-	Body        string `json:"body"`
-	State       string `json:"state"`
-	CommitID    string `json:"commit_id"`
-	Dismissed   bool   `json:"dismissed"`          // Gitea
-	Association string `json:"author_association"` // GitHub
+	ID          int64     `json:"id"`
+	User        user      `json:"user"`
+	Body        string    `json:"body"`
+	State       string    `json:"state"`
+	CommitID    string    `json:"commit_id"`
+	Dismissed   bool      `json:"dismissed"`          // Gitea
+	Official    bool      `json:"official"`           // Gitea
+	Association string    `json:"author_association"` // GitHub
+	SubmittedAt time.Time `json:"submitted_at"`
 }
 
 // associations are GitHub's words for those who may have the right to write.
 var associations = map[string]bool{"": true, "OWNER": true, "MEMBER": true, "COLLABORATOR": true}
 
 func (w wireReview) review() Review {
-	r := Review{ID: w.ID, Author: w.User.Login, Bot: w.User.Type == "Bot", Member: associations[w.Association], Commit: w.CommitID, Body: w.Body, State: Withdrawn}
+	r := Review{ID: w.ID, Author: w.User.Login, Bot: w.User.Type == "Bot", Member: associations[w.Association], Commit: w.CommitID, Body: w.Body, State: Withdrawn, At: w.SubmittedAt, Official: w.Official}
 	switch strings.ToUpper(w.State) {
 	case "APPROVED":
 		r.State = Approves
@@ -80,6 +87,43 @@ func (c *Client) Reviews(ctx context.Context, number int) (list []Review, err er
 		}
 	})
 	return list, err
+}
+
+// MayReview reports whether the author of a review may write to the repository. Where Gitea does not tell the token, its
+// word of the review counts.
+func (c *Client) MayReview(ctx context.Context, r Review) (bool, error) {
+	may, err := c.MayWrite(ctx, r.Author)
+	if c.server.Kind == Gitea && isCode(err, http.StatusForbidden) {
+		return r.Official, nil
+	}
+	return may, err
+}
+
+// approveForm is the whole text of a comment that approves a commit. Its id is not abbreviated: a run could look for a commit
+// whose id begins as that of another.
+var approveForm = regexp.MustCompile(`^/approve ([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// Approvals returns the comments on a pull request that approve a commit, as reviews. One that was edited is none: others
+// than its author can edit it.
+func (c *Client) Approvals(ctx context.Context, number int) (list []Review, err error) {
+	err = c.pages(ctx, issuePath(number)+"/comments", func() (any, func() int) {
+		var page []wireComment
+		return &page, func() int {
+			list = append(list, approvals(page)...)
+			return len(page)
+		}
+	})
+	return list, err
+}
+
+func approvals(comments []wireComment) (list []Review) {
+	for _, w := range comments {
+		if m := approveForm.FindStringSubmatch(strings.TrimSpace(w.Body)); m != nil && w.UpdatedAt.Equal(w.CreatedAt) {
+			bot := w.User.Type == "Bot" || w.ByApp != nil
+			list = append(list, Review{ID: w.ID, Author: w.User.Login, Bot: bot, Member: associations[w.Association], Commit: m[1], State: Approves, At: w.CreatedAt})
+		}
+	}
+	return list
 }
 
 // Comment is a comment on a line of a pull request. Body is other people's words.
@@ -125,17 +169,18 @@ func (c *Client) ReviewComments(ctx context.Context, number int, review int64) (
 
 // pages reads the pages of a list until one is short. Each page is decoded into a value of its own, which is then taken.
 func (c *Client) pages(ctx context.Context, path string, next func() (page any, take func() int)) error {
+	whole := c.server.Kind == Gitea && strings.HasSuffix(path, "/comments") // it has all comments on each page
 	for n := 1; n <= maxPages; n++ {
 		page, take := next()
 		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?per_page=%d&limit=%d&page=%d", path, perPage, perPage, n), nil, page); err != nil {
 			return err
 		}
 		// Gitea's pages may be shorter than requested.
-		if got := take(); got == 0 || c.server.Kind == GitHub && got < perPage {
+		if got := take(); got == 0 || whole || c.server.Kind == GitHub && got < perPage {
 			return nil
 		}
 	}
-	return nil
+	return &Error{Code: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%s has more than %d pages", path, maxPages)}
 }
 
 // resolved returns the comments of GitHub's threads that are resolved, which only its GraphQL API tells.

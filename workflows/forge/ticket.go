@@ -262,7 +262,7 @@ func (w *work) merge(ctx workflow.Context) error {
 // join asks the watch for signals. The first comes soon, so that nothing is missed that has changed before.
 func (w *work) join(ctx workflow.Context) error {
 	e := activities.WatchEntry{Repository: w.in.Repository}
-	e.Ticket, e.Issue, e.Pull = workflow.GetInfo(ctx).WorkflowExecution.ID, w.in.Issue, w.s.Pull
+	e.Ticket, e.Issue, e.Pull, e.Votes = workflow.GetInfo(ctx).WorkflowExecution.ID, w.in.Issue, w.s.Pull, w.in.Bounds.Reviews > 0
 	return workflow.ExecuteActivity(acting(ctx, time.Hour), acts.JoinWatch, e).Get(ctx, nil)
 }
 
@@ -304,7 +304,7 @@ func (w *work) wait(ctx workflow.Context) error {
 // verdict looks at the server, and says what follows.
 func (w *work) verdict(ctx workflow.Context) (v ticket.Verdict, err error) {
 	var look ticket.Look
-	in := activities.Looked{Repository: w.in.Repository, Issue: w.in.Issue, Pull: w.s.Pull}
+	in := activities.Looked{Repository: w.in.Repository, Issue: w.in.Issue, Pull: w.s.Pull, Votes: w.in.Bounds.Reviews > 0}
 	w.changed = false
 	err = workflow.ExecuteActivity(acting(ctx, 24*time.Hour), acts.LookAtPull, in).Get(ctx, &look)
 	switch {

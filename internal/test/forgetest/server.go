@@ -40,6 +40,7 @@ type Pull struct {
 	State       string // open or closed
 	Merged      bool
 	Reviews     []*Review
+	Comments    []*Comment
 	changed     int64 // at this time of the server's clock
 }
 
@@ -69,6 +70,7 @@ type Server struct {
 	faults   map[string][]Fault        // by METHOD and the first word of the path below the repository
 	noPush   bool
 	archived bool
+	admin    bool // the token's account
 	issues   map[int]*Issue
 	writers  []string           // accounts that may write
 	checks   map[string][]Check // by commit
@@ -275,6 +277,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code, out := s.do(r, words)
+	out = s.secondPage(r, out)
 	if fault.Cut {
 		b, _ := json.Marshal(out)
 		w.Header().Set("Content-Length", fmt.Sprint(len(b)))
@@ -410,10 +413,26 @@ func (s *Server) list(r *http.Request) []any {
 			list = append(list, s.wire(p))
 		}
 	}
-	if r.URL.Query().Get("page") != "1" {
-		return []any{}
-	}
 	return list
+}
+
+// paged are the members of answers that are lists.
+var paged = []string{"statuses", "check_runs", "check_suites"}
+
+// secondPage returns what a page of a list holds: all is on the first. Gitea has all comments on each page.
+func (s *Server) secondPage(r *http.Request, out any) any {
+	if page := r.URL.Query().Get("page"); page == "" || page == "1" || s.Kind == forge.Gitea && strings.HasSuffix(r.URL.Path, "/comments") {
+		return out
+	}
+	if m, ok := out.(map[string]any); ok {
+		for _, member := range paged {
+			if m[member] != nil {
+				m[member] = []any{}
+			}
+		}
+		return m
+	}
+	return []any{}
 }
 
 func (s *Server) open(title, head, base, body string, draft bool) (int, any) {

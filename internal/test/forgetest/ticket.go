@@ -43,6 +43,8 @@ type Comment struct {
 	Path         string
 	Line         int
 	Resolved     bool
+	Bot          bool
+	at, edited   int64
 }
 
 // Review is a review of a pull request. State is GitHub's word.
@@ -50,6 +52,8 @@ type Review struct {
 	ID                          int64
 	Author, Body, State, Commit string
 	Comments                    []*Comment
+	at                          int64
+	official                    bool // as Gitea means it: the author could write
 }
 
 // Check is a check run, or a status of a server of the other kind. Conclusion is GitHub's word; empty: it runs.
@@ -110,7 +114,8 @@ func (s *Server) Review(number int, r Review) {
 			r.Commit, _ = s.git("rev-parse", "refs/heads/"+p.Head)
 		}
 		s.last++
-		r.ID = s.last
+		r.ID, r.at = s.last, s.tick()
+		r.official = slices.Contains(s.writers, r.Author) && r.State != "COMMENTED"
 		for _, c := range r.Comments {
 			s.last++
 			c.ID = s.last
@@ -120,6 +125,29 @@ func (s *Server) Review(number int, r Review) {
 		p.changed = s.tick()
 	})
 }
+
+// Comment adds a comment to a pull request, and Edit replaces the text of one.
+func (s *Server) Comment(number int, c Comment) {
+	s.set(func() {
+		p := s.pulls[number-1]
+		s.last++
+		c.ID, c.at = s.last, s.tick()
+		c.edited = c.at
+		p.Comments, p.changed = append(p.Comments, &c), c.at
+	})
+}
+
+// Edit edits the last comment on a pull request. As at Gitea, this is no change of the pull request.
+func (s *Server) Edit(number int, text string) {
+	s.set(func() {
+		list := s.pulls[number-1].Comments
+		c := list[len(list)-1]
+		c.Body, c.edited = text, s.tick()
+	})
+}
+
+// Administrate makes the token's account an administrator of the repository.
+func (s *Server) Administrate() { s.set(func() { s.admin = true }) }
 
 // SetChecks sets what continuous integration says of a commit.
 func (s *Server) SetChecks(commit string, list ...Check) { s.set(func() { s.checks[commit] = list }) }
@@ -140,6 +168,9 @@ func (s *Server) ofTicket(r *http.Request, words []string, query, body string) (
 	case at == "GET user":
 		return http.StatusOK, map[string]string{"login": Me}
 	case at == "GET collaborators" && len(words) == 3:
+		if s.Kind == forge.Gitea && !s.admin {
+			return http.StatusForbidden, message("Only admins can query all permissions, repo admins can query all repo permissions, collaborators can query only their own")
+		}
 		permission := "read"
 		if slices.Contains(s.writers, words[1]) {
 			permission = "write"
@@ -150,6 +181,9 @@ func (s *Server) ofTicket(r *http.Request, words []string, query, body string) (
 	case words[0] == "actions" && r.Method == http.MethodGet:
 		return s.ofActions(r, words)
 	case words[0] == "issues" && len(words) > 1:
+		if s.issues[number] == nil && number > 0 && number <= len(s.pulls) && r.Method == http.MethodGet {
+			return http.StatusOK, s.wireComments(s.pulls[number-1].Comments)
+		}
 		return s.ofIssue(r.Method, words, number, body)
 	case at == "GET pulls" && len(words) > 1:
 		if number < 1 || number > len(s.pulls) {
@@ -179,7 +213,7 @@ func (s *Server) ofIssue(method string, words []string, number int, body string)
 				if fmt.Sprint(c.ID) == words[2] && c.Author == Me {
 					c.Body = body
 					i.changed = s.tick()
-					return http.StatusOK, wireComment(c)
+					return http.StatusOK, s.wireComment(c)
 				}
 			}
 		}
@@ -198,13 +232,9 @@ func (s *Server) ofIssue(method string, words []string, number int, body string)
 		c := &Comment{ID: s.last, Author: Me, Body: body}
 		i.Comments = append(i.Comments, c)
 		i.changed = s.tick()
-		return http.StatusCreated, wireComment(c)
+		return http.StatusCreated, s.wireComment(c)
 	}
-	list := []any{}
-	for _, c := range i.Comments {
-		list = append(list, wireComment(c))
-	}
-	return http.StatusOK, list
+	return http.StatusOK, s.wireComments(i.Comments)
 }
 
 func (s *Server) wireIssue(i *Issue) map[string]any {
@@ -264,9 +294,6 @@ func (s *Server) eventsOf(i *Issue) []any {
 func (s *Server) listIssues(r *http.Request) []any {
 	list := []any{}
 	q := r.URL.Query()
-	if page := q.Get("page"); page != "" && page != "1" {
-		return list
-	}
 	for _, i := range s.issues {
 		if timeOf(i.changed) < q.Get("since") || q.Get("state") == "open" && i.Closed || q.Get("labels") != "" && !slices.Contains(i.labels(), q.Get("labels")) {
 			continue
@@ -335,48 +362,66 @@ func (s *Server) serveLog(w http.ResponseWriter, r *http.Request, words []string
 	w.WriteHeader(http.StatusForbidden)
 }
 
-func wireComment(c *Comment) map[string]any {
-	return map[string]any{"id": c.ID, "body": c.Body, "user": map[string]string{"login": c.Author}}
+func (s *Server) wireComment(c *Comment) map[string]any {
+	user := map[string]string{"login": c.Author}
+	out := map[string]any{"id": c.ID, "body": c.Body, "user": user, "created_at": timeOf(c.at), "updated_at": timeOf(c.edited)}
+	if s.Kind == forge.GitHub {
+		out["author_association"] = "MEMBER"
+		if c.Bot {
+			user["type"] = "Bot"
+		}
+	}
+	return out
+}
+
+// wireComments returns a list of comments. Gitea has it whole on each page.
+func (s *Server) wireComments(comments []*Comment) []any {
+	list := []any{}
+	for _, c := range comments {
+		list = append(list, s.wireComment(c))
+	}
+	return list
 }
 
 func (s *Server) ofPull(words []string, p *Pull) (int, any) {
-	list := []any{}
 	switch {
 	case len(words) == 2:
 		return http.StatusOK, s.wire(p)
 	case len(words) == 3:
-		for _, r := range p.Reviews {
-			state := r.State
-			if s.Kind == forge.Gitea {
-				state = map[string]string{"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT"}[state]
-				if state == "" {
-					state = r.State
-				}
+		return http.StatusOK, s.wireReviews(p)
+	}
+	list := []any{}
+	for _, r := range p.Reviews {
+		for _, c := range r.Comments {
+			if fmt.Sprint(r.ID) != words[3] {
+				continue
 			}
-			out := map[string]any{"id": r.ID, "body": r.Body, "state": state, "commit_id": r.Commit, "user": map[string]string{"login": r.Author}}
+			out := s.wireComment(c)
+			out["path"] = c.Path
 			if s.Kind == forge.GitHub {
-				out["author_association"] = "MEMBER"
+				out["line"] = c.Line
+			} else if out["position"] = c.Line; c.Resolved {
+				out["resolver"] = map[string]string{"login": "kim"}
 			}
 			list = append(list, out)
 		}
-	default:
-		for _, r := range p.Reviews {
-			for _, c := range r.Comments {
-				if fmt.Sprint(r.ID) != words[3] {
-					continue
-				}
-				out := wireComment(c)
-				out["path"] = c.Path
-				if s.Kind == forge.GitHub {
-					out["line"] = c.Line
-				} else if out["position"] = c.Line; c.Resolved {
-					out["resolver"] = map[string]string{"login": "kim"}
-				}
-				list = append(list, out)
-			}
-		}
 	}
 	return http.StatusOK, list
+}
+
+func (s *Server) wireReviews(p *Pull) []any {
+	list := []any{}
+	for _, r := range p.Reviews {
+		out := map[string]any{"id": r.ID, "body": r.Body, "state": r.State, "commit_id": r.Commit, "user": map[string]string{"login": r.Author}, "submitted_at": timeOf(r.at)}
+		if s.Kind == forge.GitHub {
+			out["author_association"] = "MEMBER"
+		} else {
+			out["state"] = cmp.Or(map[string]string{"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT"}[r.State], r.State)
+			out["official"] = r.official
+		}
+		list = append(list, out)
+	}
+	return list
 }
 
 // threads returns GitHub's threads of all pull requests, one for each comment.
