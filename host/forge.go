@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type forgeFlag struct {
 	kind  forge.Kind
 	url   string
+	app   string // of GitHub, whose private key token names; empty: token names a token
 	token string // name of a variable, or an absolute path
 }
 
@@ -31,7 +33,7 @@ var forgeVariables = []string{"GITHUB_TOKEN", "GH_TOKEN"}
 const gitHubURL = "https://github.com"
 
 func (c *Config) addForgeFlags(flags *flag.FlagSet) {
-	flags.Func("forge", "`KIND:URL=TOKEN`: a server that `starter pr` may push to: github or gitea (also for Forgejo), its URL, and the variable or 0600 file that holds the token; repeatable; default: github:https://github.com=GITHUB_TOKEN, if it is set", func(text string) error {
+	flags.Func("forge", "`KIND:URL=TOKEN`: a server that `starter pr` may push to: github or gitea (also for Forgejo), its URL, and the variable or 0600 file that holds the token, or, as APP-ID@FILE, the private key of a GitHub App; repeatable; default: github:https://github.com=GITHUB_TOKEN, if it is set", func(text string) error {
 		f, err := parseForge(text)
 		if err == nil {
 			c.forges = append(c.forges, f)
@@ -48,9 +50,16 @@ func parseForge(text string) (forgeFlag, error) {
 	if !ok || !found || token == "" {
 		return forgeFlag{}, errors.New("want KIND:URL=TOKEN, such as gitea:https://git.example.com=GITEA_TOKEN")
 	}
-	f := forgeFlag{forge.Kind(kind), strings.TrimSuffix(url, "/"), token}
-	return f, forge.Server{Kind: f.kind, URL: f.url, Token: "unread-token"}.Check()
+	f := forgeFlag{kind: forge.Kind(kind), url: strings.TrimSuffix(url, "/"), token: token}
+	s := forge.Server{Kind: f.kind, URL: f.url, Token: "unread-token"}
+	if app, key, ok := strings.Cut(token, "@"); ok && appForm.MatchString(app) {
+		f.app, f.token, s.App = app, key, &forge.App{}
+	}
+	return f, s.Check()
 }
+
+// appForm is the form of an app's id and of its client id.
+var appForm = regexp.MustCompile(`^[A-Za-z0-9.]+$`)
 
 // openForges reads the tokens of the servers.
 func (c Config) openForges() (servers []forge.Server, err error) {
@@ -61,7 +70,7 @@ func (c Config) openForges() (servers []forge.Server, err error) {
 			if forge.CheckToken(value) != nil { // no flag names this variable: it may be for another program
 				continue
 			}
-			flags = append(flags, forgeFlag{forge.GitHub, gitHubURL, name})
+			flags = append(flags, forgeFlag{kind: forge.GitHub, url: gitHubURL, token: name})
 			break
 		}
 	}
@@ -71,6 +80,12 @@ func (c Config) openForges() (servers []forge.Server, err error) {
 			return nil, fmt.Errorf("--forge %s: %w", f.url, err)
 		}
 		s := forge.Server{Kind: f.kind, URL: f.url, Token: token, CA: c.ForgeCA}
+		if f.app != "" {
+			s.Token = ""
+			if s.App, err = forge.OpenApp(f.app, []byte(token)); err != nil {
+				return nil, fmt.Errorf("--forge %s: %w", f.url, err)
+			}
+		}
 		if err := s.Check(); err != nil {
 			return nil, fmt.Errorf("--forge: %w", err)
 		}
@@ -104,6 +119,11 @@ func (c Config) redactor() *redact.Redactor {
 	var extra []redact.Secret
 	for _, s := range c.servers {
 		extra = append(extra, redact.Secret{Name: "FORGE_TOKEN", Value: s.Token})
+		if s.App != nil { // of the tokens that it has made so far
+			for _, token := range s.App.Tokens() {
+				extra = append(extra, redact.Secret{Name: "FORGE_TOKEN", Value: token})
+			}
+		}
 	}
 	return redact.New(c.Environ, extra...)
 }
@@ -115,7 +135,8 @@ func (h *Host) forgeConfig(w *Worker) forgeacts.Config {
 		servers[i].Told = countCalls(w.metrics, servers[i].Host())
 	}
 	return forgeacts.Config{
-		RunsDir: h.config.RunsDir, Servers: servers, Link: w.linkOf, Redact: h.config.redactor().String, Pace: h.config.ForgePace,
+		RunsDir: h.config.RunsDir, Servers: servers, Link: w.linkOf, Pace: h.config.ForgePace,
+		Redact: func(text string) string { return h.config.redactor().String(text) }, // apps make more secrets
 		Engine: ticketed{scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}, w.Client, w.TaskQueue},
 	}
 }

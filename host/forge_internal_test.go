@@ -1,6 +1,10 @@
 package host
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"flag"
 	"io"
 	"os"
@@ -22,6 +26,18 @@ func TestServersOfAWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pemFile, key := filepath.Join(t.TempDir(), "app.pem"), pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
+	if err := os.WriteFile(pemFile, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app, err := forge.OpenApp("Iv23x", key)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		flags   []string
 		environ []string
@@ -38,6 +54,9 @@ func TestServersOfAWorker(t *testing.T) {
 		"no kind":                   {[]string{"https://git.example=X"}, nil, nil, "unknown kind"},
 		"no token":                  {[]string{"gitea:https://git.example"}, nil, nil, "want KIND:URL=TOKEN"},
 		"not encrypted":             {[]string{"gitea:http://git.example=X"}, nil, nil, "not encrypted"},
+		"an app":                    {[]string{"github:https://github.com=Iv23x@" + pemFile}, []string{"GITHUB_TOKEN=0123456789"}, []forge.Server{{Kind: forge.GitHub, URL: "https://github.com", App: app}}, ""},
+		"an app without a key":      {[]string{"github:https://github.com=12345@" + closed}, nil, nil, "no PEM file"},
+		"an app of Gitea":           {[]string{"gitea:https://git.example=12345@" + pemFile}, nil, nil, "only GitHub has apps"},
 		"a flag for GitHub":         {[]string{"github:https://github.com=OWN"}, []string{"GITHUB_TOKEN=0123456789", "OWN=abcdefghij"}, []forge.Server{{Kind: forge.GitHub, URL: "https://github.com", Token: "abcdefghij"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +81,7 @@ func TestServersOfAWorker(t *testing.T) {
 			}
 			c.servers = got
 			for _, s := range got {
-				if text := c.redactor().String("x " + s.Token + " y"); strings.Contains(text, s.Token) {
+				if text := c.redactor().String("x " + s.Token + " y"); s.Token != "" && strings.Contains(text, s.Token) {
 					t.Errorf("the token is not redacted: %q", text)
 				}
 			}

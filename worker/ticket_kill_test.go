@@ -70,8 +70,21 @@ type tickets struct {
 	*fixture
 	team
 	repo  forge.Repo
-	token string
+	token string // variable of the worker
+	key   []byte // of the server's app; nil: a token is used
 	spec  string // of the provider
+}
+
+// newAppTickets is newTickets with a GitHub App, whose tokens are replaced after two seconds.
+func newAppTickets(s *fixture) *tickets {
+	t := newTickets(s)
+	t.key = t.server.InstallApp(s.t.(*testing.T), 5*time.Minute+2*time.Second)
+	file := filepath.Join(s.t.(*testing.T).TempDir(), "app.pem")
+	if err := os.WriteFile(file, t.key, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.flags[1] = "github:" + t.server.URL + "=" + forgetest.AppID + "@" + file
+	return t
 }
 
 func newTickets(s *fixture) *tickets {
@@ -88,7 +101,10 @@ func newTickets(s *fixture) *tickets {
 	dir := t.TempDir()
 	s.put(filepath.Join(dir, "provider.sh"), addsAFile)
 	s.put(filepath.Join(dir, "plan.md"), planText)
-	return &tickets{s, team{server: server, heads: map[int][]string{}}, repo, "FORGE_TOKEN=" + forgetest.Token, fmt.Sprintf("command:/bin/sh %s/provider.sh %s", dir, dir)}
+	return &tickets{
+		fixture: s, team: team{server: server, heads: map[int][]string{}}, repo: repo, token: "FORGE_TOKEN=" + forgetest.Token,
+		spec: fmt.Sprintf("command:/bin/sh %s/provider.sh %s", dir, dir),
+	}
 }
 
 // startTicket starts the ticket of a new issue on a task queue.
@@ -116,6 +132,9 @@ func (s *tickets) awaitMerge(wr client.WorkflowRun) {
 	s.t.Helper()
 	eventually.Holds(s.t, wr.GetID()+" is over", func() bool {
 		s.play(false)
+		if s.argvHasToken() {
+			s.t.Error("a secret is in the arguments of a process")
+		}
 		return s.isOver(wr.GetID())
 	})
 	s.verifyMerge(wr)
@@ -144,8 +163,8 @@ func (s *tickets) verifyMerge(wr client.WorkflowRun) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if strings.Contains(e.String(), forgetest.Token) {
-			s.t.Errorf("%s: the token is in event %d of the history", wr.GetID(), e.GetEventId())
+		if s.hasSecret([]byte(e.String())) {
+			s.t.Errorf("%s: a token is in event %d of the history", wr.GetID(), e.GetEventId())
 		}
 	}
 	s.t.Logf("%s: %d events", wr.GetID(), n)
@@ -176,11 +195,25 @@ func (s *tickets) verify(issues int) {
 	}
 }
 
-// findToken looks for the token, as it is and as git sends it, in all that the workers and the engine have written, and in what
-// the workers have said. Arguments of processes are looked at while there are some: see argvHasToken.
+// secrets returns the tokens, as they are and as git sends them, and the middle of the app's key.
+func (s *tickets) secrets() (list []string) {
+	if s.key != nil {
+		list = []string{strings.Split(string(s.key), "\n")[12]}
+	}
+	for _, token := range append(s.server.AppTokens(), forgetest.Token) {
+		list = append(list, token, base64.StdEncoding.EncodeToString([]byte("x-access-token:"+token)))
+	}
+	return list
+}
+
+func (s *tickets) hasSecret(text []byte) bool {
+	return slices.ContainsFunc(s.secrets(), func(secret string) bool { return bytes.Contains(text, []byte(secret)) })
+}
+
+// findToken looks for secrets in all that the workers and the engine have written, and in what the workers have said. Arguments
+// of processes are looked at while there are some: see argvHasToken.
 func (s *tickets) findToken() {
 	s.t.Helper()
-	canaries := []string{forgetest.Token, base64.StdEncoding.EncodeToString([]byte("x-access-token:" + forgetest.Token))}
 	files := 0
 	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -188,33 +221,32 @@ func (s *tickets) findToken() {
 		}
 		b, _ := os.ReadFile(path)
 		files++
-		for _, canary := range canaries {
-			if bytes.Contains(b, []byte(canary)) {
-				s.t.Errorf("the token is in %s", path)
-			}
+		if s.hasSecret(b) {
+			s.t.Errorf("a secret is in %s", path)
 		}
 		return nil
 	})
 	if err != nil || files < 30 {
-		s.t.Errorf("looked for the token in %d files, %v; want those of all runs", files, err)
+		s.t.Errorf("looked for secrets in %d files, %v; want those of all runs", files, err)
+	}
+	if n := len(s.server.AppTokens()); s.key != nil && n < 3 {
+		s.t.Errorf("the app has made %d tokens, want some", n)
 	}
 	s.workers.mu.Lock()
 	defer s.workers.mu.Unlock()
 	for _, w := range s.workers.list {
-		for _, canary := range canaries {
-			if strings.Contains(w.out.String(), canary) {
-				s.t.Error("a worker has said the token")
-			}
+		if s.hasSecret([]byte(w.out.String())) {
+			s.t.Error("a worker has said a secret")
 		}
 	}
 }
 
-// argvHasToken reports whether a process of this machine has the token in its arguments.
-func argvHasToken() bool {
+// argvHasToken reports whether a process of this machine has a secret in its arguments.
+func (s *tickets) argvHasToken() bool {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	return slices.ContainsFunc(lines, func(name string) bool {
 		b, _ := os.ReadFile(name)
-		return bytes.Contains(b, []byte(forgetest.Token))
+		return s.hasSecret(b)
 	})
 }
 
@@ -248,7 +280,7 @@ func TestTicketsOutliveWhatDies(t *testing.T) {
 	nextKill := 0 // at so many calls
 	eventually.Within(t, "all tickets are over", 2*time.Hour, func() bool {
 		s.play(left["worker"]+left["server"]+left["engine"] > 0 && len(over) == issues-1)
-		if argvHasToken() {
+		if s.argvHasToken() {
 			t.Error("the token is in the arguments of a process")
 		}
 		for n := 1; n <= issues && len(tickets)-len(over) < atOnce; n++ {
@@ -324,11 +356,11 @@ func (s *tickets) answerRuns() {
 
 // TestKilledAtEveryPointOfATicket kills the worker right after each effect of a ticket: the start of a run, the comment, the
 // push, the pull request, the status, and the merge of a base that has moved. The next worker does what is left, and nothing is
-// there twice.
+// there twice. The tokens are those of a GitHub App.
 func TestKilledAtEveryPointOfATicket(t *testing.T) {
 	need.Suite(t, need.CI)
 	t.Parallel()
-	s := newTickets(newFixture(t))
+	s := newAppTickets(newFixture(t))
 	const merged = "ticket.merged" // the last: the base moves for all tickets
 	points := slices.DeleteFunc(failpoints(t), func(point string) bool {
 		return !strings.HasPrefix(point, "forge.") && !strings.HasPrefix(point, "ticket.") || point == merged
@@ -344,7 +376,7 @@ func TestKilledAtEveryPointOfATicket(t *testing.T) {
 				s.git("-C", s.server.Dir, "update-ref", "refs/heads/main", s.git("-C", s.server.Dir, "commit-tree", "-p", "main", "-m", "moved", "main^{tree}"))
 			}
 		}
-		doomed := there.launch(s.token, "RATCHET_FAILPOINTS="+point+"=kill")
+		doomed := there.launch("RATCHET_FAILPOINTS=" + point + "=kill")
 		wr := s.startTicket(there.queue, n+1)
 		eventually.Holds(t, "the worker dies at "+point, func() bool {
 			s.play(false)
@@ -353,7 +385,7 @@ func TestKilledAtEveryPointOfATicket(t *testing.T) {
 		if doomed.cmd.ProcessState.Exited() {
 			t.Fatalf("%s: the worker ended by itself: %s", point, doomed.out)
 		}
-		next := there.spawn(s.token)
+		next := there.spawn()
 		s.awaitMerge(wr)
 		next.kill()
 	}

@@ -64,7 +64,11 @@ func (a *Activities) locateAt(ctx context.Context, dir, name string, head run.Co
 		p.close()
 		return p, err
 	}
-	user, password := p.client.Credentials()
+	user, password, err := p.client.Credentials(ctx)
+	if err != nil {
+		p.close()
+		return p, err
+	}
 	p.remote = remote.Remote{URL: p.client.PushURL(), User: user, Password: password, CA: p.client.CA()}
 	return p, nil
 }

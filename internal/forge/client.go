@@ -20,16 +20,20 @@ import (
 
 // Client acts on one repository.
 type Client struct {
-	server Server
-	repo   Repo
-	http   *http.Client
-	rate   Rate
-	scopes *string // of a classic token, as GitHub tells them; nil: it does not
+	server  Server
+	repo    Repo
+	http    *http.Client
+	rate    Rate
+	scopes  *string // of a classic token, as GitHub tells them; nil: it does not
+	granted grant   // by an app
 }
 
 // MayChangeWorkflows reports whether the token may push changes of .github/workflows. Of a token whose permissions the
-// server does not tell, which a fine-grained one is, it says yes.
+// server does not tell, which a fine-grained one is, it says yes. The client has made a call before.
 func (c *Client) MayChangeWorkflows() bool {
+	if c.server.App != nil {
+		return c.granted.Permissions["workflows"] == "write"
+	}
 	return c.scopes == nil || slices.Contains(strings.Fields(strings.ReplaceAll(*c.scopes, ",", " ")), "workflow")
 }
 
@@ -87,7 +91,10 @@ func (c *Client) PushURL() string {
 
 // Credentials returns the account and the password with which git pushes: both kinds take a token as the password of
 // any account.
-func (c *Client) Credentials() (user, password string) { return "x-access-token", c.server.Token }
+func (c *Client) Credentials(ctx context.Context) (user, password string, err error) {
+	password, err = c.token(ctx)
+	return "x-access-token", password, err
+}
 
 // CA returns the file with the certificates that the server's is checked by; empty: the system's.
 func (c *Client) CA() string { return c.server.CA }
@@ -152,6 +159,14 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 // ask is call for an answer that is known by its entity tag; empty: none is. It returns the tag of the answer. Where the
 // server has no other, the error is ErrUnchanged and out is left as it is.
 func (c *Client) ask(ctx context.Context, method, path, known string, in, out any) (tag string, err error) {
+	tag, err = c.askOnce(ctx, method, path, known, in, out)
+	if app := c.server.App; app != nil && isCode(err, http.StatusUnauthorized) && app.forget(c.repo, c.granted.Token) { // its end came before its time
+		tag, err = c.askOnce(ctx, method, path, known, in, out)
+	}
+	return tag, err
+}
+
+func (c *Client) askOnce(ctx context.Context, method, path, known string, in, out any) (tag string, err error) {
 	req, err := c.newRequest(ctx, method, path, in)
 	if err != nil {
 		return "", err
@@ -209,7 +224,11 @@ func (c *Client) newRequest(ctx context.Context, method, path string, in any) (*
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.server.Token)
+	token, err := c.token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("User-Agent", "ratchet")
 	req.Header.Set("Accept", "application/json")
 	if c.server.Kind == GitHub {

@@ -62,13 +62,6 @@ func (c *Client) Issue(ctx context.Context, number int) (Issue, error) {
 
 func issuePath(number int) string { return fmt.Sprintf("/issues/%d", number) }
 
-// Me returns the account of the token.
-func (c *Client) Me(ctx context.Context) (string, error) {
-	var u user
-	err := c.call(ctx, http.MethodGet, c.base()+"/user", nil, &u)
-	return u.Login, err
-}
-
 // MayWrite reports whether an account may write to the repository. One that the server does not know may not.
 func (c *Client) MayWrite(ctx context.Context, account string) (bool, error) {
 	var out struct {

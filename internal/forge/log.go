@@ -46,7 +46,7 @@ func (c *Client) findJob(ctx context.Context, commit, status string) (int64, err
 		} `json:"workflow_runs"`
 	}
 	err := c.call(ctx, http.MethodGet, "/actions/runs?head_sha="+url.QueryEscape(commit), nil, &runs)
-	if isCode(err, http.StatusNotFound) { // an old version
+	if isCode(err, http.StatusNotFound, http.StatusForbidden) { // an old version, or the repository does not use it
 		return 0, nil
 	}
 	if err != nil {

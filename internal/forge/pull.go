@@ -27,7 +27,8 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 		} `json:"permissions"`
 	}
 	err := c.call(ctx, http.MethodGet, "/", nil, &out)
-	return Info{out.DefaultBranch, out.Archived, out.Permissions.Push}, err
+	// Of an app's token the server tells the permissions where it makes it.
+	return Info{out.DefaultBranch, out.Archived, out.Permissions.Push || c.granted.Permissions["contents"] == "write"}, err
 }
 
 // Pull is a pull request.

@@ -27,6 +27,7 @@ type Server struct {
 	Kind  Kind
 	URL   string // scheme and host, without a slash at the end: https://github.com
 	Token string // of the account that pushes; it stays in memory
+	App   *App   // makes tokens, if Token is empty
 	CA    string // file with the certificates of those who sign the server's; empty: the system's
 	// Told, if set, gets the code of each answer, zero for none, and what the server said last of its limit.
 	Told func(code int, r Rate)
@@ -45,6 +46,12 @@ func (s Server) Check() error {
 		return fmt.Errorf("invalid URL of a server %q: want https://HOST", s.URL)
 	case u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())):
 		return fmt.Errorf("%s is not encrypted: want https (http only for loopback)", s.URL)
+	}
+	if s.App != nil {
+		if s.Kind != GitHub {
+			return fmt.Errorf("%s: only GitHub has apps", s.URL)
+		}
+		return nil
 	}
 	if err := CheckToken(s.Token); err != nil {
 		return fmt.Errorf("%s: %w", s.URL, err)

@@ -4,8 +4,6 @@
 package forgetest
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -71,6 +69,7 @@ type Server struct {
 	noPush   bool
 	archived bool
 	admin    bool // the token's account
+	app      *app // nil: Token is admitted
 	issues   map[int]*Issue
 	writers  []string           // accounts that may write
 	checks   map[string][]Check // by commit
@@ -109,7 +108,7 @@ func New(t *testing.T, kind forge.Kind) *Server {
 	}
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/"+Owner+"/"+Name+".git/") {
-			if _, password, _ := r.BasicAuth(); password != Token {
+			if _, password, _ := r.BasicAuth(); !s.admits(password) {
 				w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 				w.WriteHeader(http.StatusUnauthorized)
 				return
@@ -230,249 +229,6 @@ func (s *Server) Statuses(commit string) (list []forge.Status) {
 func (s *Server) Calls() (list []string) {
 	s.set(func() { list = slices.Clone(s.calls) })
 	return list
-}
-
-func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
-	prefix := "/api/v3"
-	if s.Kind == forge.Gitea {
-		prefix = "/api/v1"
-	}
-	path, below := strings.CutPrefix(r.URL.Path, prefix+"/repos/"+Owner+"/"+Name)
-	if r.URL.Path == prefix+"/user" {
-		path, below = "/user", true
-	}
-	if r.URL.Path == "/api/graphql" && s.Kind == forge.GitHub {
-		path, below = "/graphql", true
-	}
-	if !below {
-		answer(w, http.StatusNotFound, message("Not Found"))
-		return
-	}
-	words := strings.Split(strings.Trim(path, "/"), "/")
-	if words[0] == "storage" { // which knows no token, and must not get one
-		s.serveLog(w, r, words[1:])
-		return
-	}
-	if r.Header.Get("Authorization") != "Bearer "+Token {
-		answer(w, http.StatusUnauthorized, message("Bad credentials"))
-		return
-	}
-	call := strings.TrimSpace(r.Method + " " + words[0])
-	fault := s.nextFault(call)
-	time.Sleep(fault.Late)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls = append(s.calls, call)
-	if s.limited != nil {
-		if header := s.limited(); header != nil {
-			s.refused++
-			fault = Fault{Code: http.StatusTooManyRequests, Header: header}
-		}
-	}
-	if fault.Code != 0 {
-		for name, values := range fault.Header {
-			w.Header()[name] = values
-		}
-		answer(w, fault.Code, message("planted"))
-		return
-	}
-	code, out := s.do(r, words)
-	out = s.secondPage(r, out)
-	if fault.Cut {
-		b, _ := json.Marshal(out)
-		w.Header().Set("Content-Length", fmt.Sprint(len(b)))
-		w.WriteHeader(code)
-		_, _ = w.Write(b[:len(b)/2])
-		return
-	}
-	if fault.Lose {
-		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
-			c.Close()
-		}
-		return
-	}
-	s.answer(w, r, code, out)
-}
-
-func (s *Server) nextFault(call string) (f Fault) {
-	s.set(func() {
-		if list := s.faults[call]; len(list) > 0 {
-			f, s.faults[call] = list[0], list[1:]
-		}
-	})
-	return f
-}
-
-// answer answers as the kind does: GitHub tells an entity tag, and answers 304 to who knows it.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, code int, out any) {
-	if s.Kind == forge.GitHub {
-		w.Header().Set("X-RateLimit-Limit", "5000")
-		if s.scopes != "" {
-			w.Header().Set("X-OAuth-Scopes", s.scopes)
-		}
-		w.Header().Set("X-RateLimit-Remaining", fmt.Sprint(5000-len(s.calls)+s.same))
-		w.Header().Set("X-RateLimit-Reset", "1790003600")
-	}
-	if s.Kind == forge.GitHub && r.Method == http.MethodGet && code == http.StatusOK {
-		b, _ := json.Marshal(out)
-		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(b))
-		w.Header().Set("ETag", tag)
-		switch known := r.Header.Get("If-None-Match"); {
-		case known == tag:
-			s.same++
-			w.WriteHeader(http.StatusNotModified)
-			return
-		case known != "":
-			s.fresh++
-		}
-	}
-	answer(w, code, out)
-}
-
-func message(text string) map[string]string { return map[string]string{"message": text} }
-
-func answer(w http.ResponseWriter, code int, body any) {
-	if text, ok := body.(rawText); ok {
-		_, _ = io.WriteString(w, string(text))
-		return
-	}
-	if code == http.StatusFound {
-		w.Header().Set("Location", body.(string))
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body)
-}
-
-// do has the effect of a call.
-func (s *Server) do(r *http.Request, words []string) (code int, out any) {
-	var in struct {
-		Title, Head, Base, Body, Query string
-		Draft                          bool
-		Variables                      struct{ ID string }
-		forge.Status
-	}
-	_ = json.NewDecoder(r.Body).Decode(&in)
-	if code, out := s.ofTicket(r, words, in.Query, in.Body); code != 0 {
-		return code, out
-	}
-	switch {
-	case words[0] == "" && r.Method == http.MethodGet:
-		return http.StatusOK, map[string]any{"default_branch": "main", "archived": s.archived, "permissions": map[string]bool{"push": !s.noPush}}
-	case words[0] == "graphql" && strings.Contains(in.Query, "markPullRequestReadyForReview"):
-		for _, p := range s.pulls {
-			if fmt.Sprintf("PR_%d", p.Number) == in.Variables.ID {
-				p.Draft = false
-				return http.StatusOK, map[string]any{"data": map[string]any{}}
-			}
-		}
-		return http.StatusOK, map[string]any{"errors": []any{message("no such node")}}
-	case words[0] == "pulls" && r.Method == http.MethodGet && len(words) == 1:
-		return http.StatusOK, s.list(r)
-	case words[0] == "pulls" && r.Method == http.MethodPost:
-		return s.open(in.Title, in.Head, in.Base, in.Body, in.Draft)
-	case words[0] == "pulls" && r.Method == http.MethodPatch && len(words) == 2:
-		for _, p := range s.pulls {
-			if fmt.Sprint(p.Number) == words[1] {
-				if in.Body != "" {
-					p.Body = in.Body
-				}
-				if in.Title != "" {
-					p.Title = in.Title
-				}
-				p.changed = s.tick()
-				return http.StatusOK, s.wire(p)
-			}
-		}
-	case words[0] == "commits" && len(words) == 3 && words[2] == "statuses":
-		list := []map[string]any{}
-		for _, e := range s.statuses[words[1]] {
-			word := "state"
-			if s.Kind == forge.Gitea {
-				word = "status"
-			}
-			list = append(list, map[string]any{word: e.State, "context": e.Context, "description": e.Description, "target_url": e.TargetURL})
-		}
-		return http.StatusOK, list
-	case words[0] == "statuses" && r.Method == http.MethodPost && len(words) == 2:
-		if !s.has(words[1]) {
-			return http.StatusUnprocessableEntity, message("No commit found for SHA: " + words[1])
-		}
-		s.statuses[words[1]] = slices.Insert(s.statuses[words[1]], 0, in.Status)
-		return http.StatusCreated, in.Status
-	}
-	return http.StatusNotFound, message("Not Found")
-}
-
-// list returns a page of the pull requests, the newest first.
-func (s *Server) list(r *http.Request) []any {
-	list := []any{}
-	head := r.URL.Query().Get("head")
-	for _, p := range slices.Backward(s.pulls) {
-		if s.Kind == forge.Gitea || head == "" || head == Owner+":"+p.Head {
-			list = append(list, s.wire(p))
-		}
-	}
-	return list
-}
-
-// paged are the members of answers that are lists.
-var paged = []string{"statuses", "check_runs", "check_suites"}
-
-// secondPage returns what a page of a list holds: all is on the first. Gitea has all comments on each page.
-func (s *Server) secondPage(r *http.Request, out any) any {
-	if page := r.URL.Query().Get("page"); page == "" || page == "1" || s.Kind == forge.Gitea && strings.HasSuffix(r.URL.Path, "/comments") {
-		return out
-	}
-	if m, ok := out.(map[string]any); ok {
-		for _, member := range paged {
-			if m[member] != nil {
-				m[member] = []any{}
-			}
-		}
-		return m
-	}
-	return []any{}
-}
-
-func (s *Server) open(title, head, base, body string, draft bool) (int, any) {
-	for _, branch := range []string{head, base} {
-		if !s.has("refs/heads/" + branch) {
-			return http.StatusUnprocessableEntity, message("no branch " + branch)
-		}
-	}
-	for _, p := range s.pulls {
-		if p.Head == head && p.Base == base && p.State == "open" && !s.lax {
-			if s.Kind == forge.Gitea {
-				return http.StatusConflict, message("pull request already exists for these targets")
-			}
-			return http.StatusUnprocessableEntity, message("A pull request already exists for " + Owner + ":" + head + ".")
-		}
-	}
-	p := &Pull{Number: len(s.pulls) + 1, Head: head, Base: base, Title: title, Body: body, Draft: draft && s.Kind == forge.GitHub, State: "open", changed: s.tick()}
-	s.pulls = append(s.pulls, p)
-	return http.StatusCreated, s.wire(p)
-}
-
-func (s *Server) wire(p *Pull) map[string]any {
-	sha, _ := s.git("rev-parse", "refs/heads/"+p.Head)
-	base, _ := s.git("rev-parse", "refs/heads/"+p.Base)
-	out := map[string]any{
-		"number": p.Number, "node_id": fmt.Sprintf("PR_%d", p.Number), "html_url": fmt.Sprintf("%s/%s/%s/pull/%d", s.URL, Owner, Name, p.Number),
-		"state": p.State, "title": p.Title, "body": p.Body,
-		"head": map[string]any{"ref": p.Head, "sha": sha, "repo": map[string]string{"full_name": Owner + "/" + Name}},
-		"base": map[string]any{"ref": p.Base, "sha": base},
-	}
-	state := s.mergeable(base, sha)
-	if s.Kind == forge.GitHub {
-		out["draft"], out["mergeable_state"] = p.Draft, state
-	} else {
-		out["mergeable"] = state != "dirty"
-	}
-	if p.Merged {
-		out["merged_at"] = "2026-11-28T00:00:00Z"
-	}
-	return out
 }
 
 // mergeable returns GitHub's word for whether a commit can be merged into a base.

@@ -2,9 +2,7 @@ package forgetest
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -165,6 +163,8 @@ func (s *Server) ofTicket(r *http.Request, words []string, query, body string) (
 		number, _ = strconv.Atoi(words[1])
 	}
 	switch at := r.Method + " " + words[0]; {
+	case at == "GET user" && s.app != nil:
+		return http.StatusForbidden, message("Resource not accessible by integration")
 	case at == "GET user":
 		return http.StatusOK, map[string]string{"login": Me}
 	case at == "GET collaborators" && len(words) == 3:
@@ -206,11 +206,19 @@ func (s *Server) ofTicket(r *http.Request, words []string, query, body string) (
 	return 0, nil
 }
 
+// me returns the account of the token.
+func (s *Server) me() string {
+	if s.app != nil {
+		return AppMe
+	}
+	return Me
+}
+
 func (s *Server) ofIssue(method string, words []string, number int, body string) (int, any) {
 	if words[1] == "comments" && method == http.MethodPatch && len(words) == 3 {
 		for _, i := range s.issues {
 			for _, c := range i.Comments {
-				if fmt.Sprint(c.ID) == words[2] && c.Author == Me {
+				if fmt.Sprint(c.ID) == words[2] && c.Author == s.me() {
 					c.Body = body
 					i.changed = s.tick()
 					return http.StatusOK, s.wireComment(c)
@@ -229,7 +237,7 @@ func (s *Server) ofIssue(method string, words []string, number int, body string)
 		return http.StatusOK, s.eventsOf(i)
 	case method == http.MethodPost:
 		s.last++
-		c := &Comment{ID: s.last, Author: Me, Body: body}
+		c := &Comment{ID: s.last, Author: s.me(), Body: body}
 		i.Comments = append(i.Comments, c)
 		i.changed = s.tick()
 		return http.StatusCreated, s.wireComment(c)
@@ -314,54 +322,6 @@ func (s *Server) listIssues(r *http.Request) []any {
 	return list
 }
 
-// ofActions answers questions about the jobs of the server's own continuous integration.
-func (s *Server) ofActions(r *http.Request, words []string) (int, any) {
-	at := strings.Join(words[1:], "/")
-	switch {
-	case at == "runs":
-		return http.StatusOK, map[string]any{"workflow_runs": []any{map[string]any{"id": 1, "head_sha": r.URL.Query().Get("head_sha")}}}
-	case at == "runs/1/jobs":
-		jobs := []any{}
-		for name := range s.logs {
-			jobs = append(jobs, map[string]any{"id": jobNumber(name), "name": name, "conclusion": "failure"})
-		}
-		return http.StatusOK, map[string]any{"jobs": jobs}
-	case len(words) == 4 && words[1] == "jobs" && words[3] == "logs":
-		for name, text := range s.logs {
-			switch {
-			case fmt.Sprint(jobNumber(name)) != words[2]:
-			case s.Kind == forge.GitHub:
-				return http.StatusFound, fmt.Sprintf("%s/api/v3/repos/%s/%s/storage/%s", s.URL, Owner, Name, words[2])
-			default:
-				return http.StatusOK, rawText(text)
-			}
-		}
-	}
-	return http.StatusNotFound, message("Not Found")
-}
-
-// rawText is an answer that is no JSON.
-type rawText string
-
-// jobNumber makes a number of a check's name.
-func jobNumber(name string) int {
-	sum := sha256.Sum256([]byte(name))
-	return int(sum[0])<<16 + int(sum[1])<<8 + int(sum[2])
-}
-
-// serveLog serves the log of a job, at an address that is not the API's.
-func (s *Server) serveLog(w http.ResponseWriter, r *http.Request, words []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, text := range s.logs {
-		if len(words) == 1 && fmt.Sprint(jobNumber(name)) == words[0] && r.Header.Get("Authorization") == "" {
-			_, _ = io.WriteString(w, text)
-			return
-		}
-	}
-	w.WriteHeader(http.StatusForbidden)
-}
-
 func (s *Server) wireComment(c *Comment) map[string]any {
 	user := map[string]string{"login": c.Author}
 	out := map[string]any{"id": c.ID, "body": c.Body, "user": user, "created_at": timeOf(c.at), "updated_at": timeOf(c.edited)}
@@ -381,89 +341,4 @@ func (s *Server) wireComments(comments []*Comment) []any {
 		list = append(list, s.wireComment(c))
 	}
 	return list
-}
-
-func (s *Server) ofPull(words []string, p *Pull) (int, any) {
-	switch {
-	case len(words) == 2:
-		return http.StatusOK, s.wire(p)
-	case len(words) == 3:
-		return http.StatusOK, s.wireReviews(p)
-	}
-	list := []any{}
-	for _, r := range p.Reviews {
-		for _, c := range r.Comments {
-			if fmt.Sprint(r.ID) != words[3] {
-				continue
-			}
-			out := s.wireComment(c)
-			out["path"] = c.Path
-			if s.Kind == forge.GitHub {
-				out["line"] = c.Line
-			} else if out["position"] = c.Line; c.Resolved {
-				out["resolver"] = map[string]string{"login": "kim"}
-			}
-			list = append(list, out)
-		}
-	}
-	return http.StatusOK, list
-}
-
-func (s *Server) wireReviews(p *Pull) []any {
-	list := []any{}
-	for _, r := range p.Reviews {
-		out := map[string]any{"id": r.ID, "body": r.Body, "state": r.State, "commit_id": r.Commit, "user": map[string]string{"login": r.Author}, "submitted_at": timeOf(r.at)}
-		if s.Kind == forge.GitHub {
-			out["author_association"] = "MEMBER"
-		} else {
-			out["state"] = cmp.Or(map[string]string{"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT"}[r.State], r.State)
-			out["official"] = r.official
-		}
-		list = append(list, out)
-	}
-	return list
-}
-
-// threads returns GitHub's threads of all pull requests, one for each comment.
-func (s *Server) threads() (nodes []any) {
-	for _, p := range s.pulls {
-		for _, r := range p.Reviews {
-			for _, c := range r.Comments {
-				nodes = append(nodes, map[string]any{"isResolved": c.Resolved, "comments": map[string]any{"nodes": []any{map[string]any{"databaseId": c.ID}}}})
-			}
-		}
-	}
-	return nodes
-}
-
-func (s *Server) ofCommit(commit, part string) any {
-	runs, suites, statuses := []any{}, []any{}, []any{}
-	for _, e := range s.statuses[commit] {
-		statuses = append(statuses, map[string]any{"state": e.State, "status": e.State, "context": e.Context, "description": e.Description})
-	}
-	for _, c := range s.checks[commit] {
-		status := "completed"
-		if c.Conclusion == "" {
-			status = "in_progress"
-		}
-		state := map[string]string{"": "pending", "success": "success"}[c.Conclusion]
-		if state == "" {
-			state = "failure"
-		}
-		switch {
-		case s.Kind == forge.Gitea:
-			statuses = append(statuses, map[string]any{"status": state, "context": c.Name, "description": c.Text})
-		case c.Conclusion == "action_required": // such a workflow has no run yet
-			suites = append(suites, map[string]any{"conclusion": c.Conclusion, "app": map[string]string{"name": c.Name}})
-		default:
-			runs = append(runs, map[string]any{"id": jobNumber(c.Name), "app": map[string]string{"slug": "github-actions"}, "name": c.Name, "status": status, "conclusion": c.Conclusion, "output": map[string]string{"title": c.Text}})
-		}
-	}
-	switch part {
-	case "check-runs":
-		return map[string]any{"total_count": len(runs), "check_runs": runs}
-	case "check-suites":
-		return map[string]any{"total_count": len(suites), "check_suites": suites}
-	}
-	return map[string]any{"total_count": len(statuses), "statuses": statuses}
 }
