@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/forge"
@@ -304,15 +304,14 @@ type RoundEnd struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// AwaitRound returns how a run ended. While it is not over its error makes the engine call again, which takes no room in
-// a history and no place in a worker.
+// AwaitRound returns how a run ended. While it is not over, the error is that of report.NotOver.
 func (a *Activities) AwaitRound(ctx context.Context, id run.ID) (out RoundEnd, err error) {
 	status, over, err := a.config.Engine.Status(ctx, id)
 	if err != nil {
 		return out, a.told(err)
 	}
 	if !over {
-		return out, temporal.NewApplicationError(fmt.Sprintf("run %s is %s", id, status), UnchangedError)
+		return out, report.NotOver(id, status, UnchangedError)
 	}
 	r, err := a.read(id)
 	if err != nil {

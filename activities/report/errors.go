@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -22,6 +23,19 @@ const (
 
 // RetryLost is the delay of the engine between a lost attempt and the next one.
 const RetryLost = 100 * time.Millisecond
+
+// LookInterval is the longest time between two looks at a run that works, whose end something waits for.
+const LookInterval = 5 * time.Second
+
+// NotOver returns the error of a look at a run that is not over, of the given type. The engine calls again, later if the run
+// waits for a person: this takes no room in a history and no place in a worker.
+func NotOver(id run.ID, status run.Status, kind string) error {
+	var o temporal.ApplicationErrorOptions
+	if status.Waiting() {
+		o.NextRetryDelay = 6 * LookInterval
+	}
+	return temporal.NewApplicationErrorWithOptions(fmt.Sprintf("run %s is %s", id, status), kind, o)
+}
 
 // Permanent returns an error of Temporal, of the given type, that is not retried.
 func Permanent(kind string, err error) error {

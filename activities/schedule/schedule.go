@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -145,12 +144,11 @@ func (a *Activities) check(ctx context.Context, p Plan) (run.Commit, error) {
 	return src.Base, err
 }
 
-// AwaitEnd returns the status of a run that is over. Its error of type OpenError is no failure: the engine calls again
-// after the interval of the retry policy, which takes no room in a history and no place in a worker.
+// AwaitEnd returns the status of a run that is over. Its error of type OpenError is no failure: see report.NotOver.
 func (a *Activities) AwaitEnd(ctx context.Context, id run.ID) (run.Status, error) {
 	status, over, err := a.host.Status(ctx, id)
 	if err == nil && !over {
-		err = temporal.NewApplicationError(fmt.Sprintf("run %s is %s", id, status), OpenError)
+		err = report.NotOver(id, status, OpenError)
 	}
 	return status, err
 }
@@ -159,10 +157,7 @@ func (a *Activities) AwaitEnd(ctx context.Context, id run.ID) (run.Status, error
 func (a *Activities) AwaitTicketEnd(ctx context.Context, name string) (ticket.End, error) {
 	end, over, err := a.host.TicketEnd(ctx, name)
 	if err == nil && !over {
-		err = temporal.NewApplicationError("ticket "+name+" is open", OpenError)
+		err = temporal.NewApplicationErrorWithOptions("ticket "+name+" is open", OpenError, temporal.ApplicationErrorOptions{NextRetryDelay: 6 * report.LookInterval})
 	}
 	return end, err
 }
-
-// Interval is the longest time between two looks at a run.
-const Interval = 30 * time.Second

@@ -162,7 +162,7 @@ func (w *work) start(ctx workflow.Context) error {
 func (w *work) run(ctx workflow.Context) error {
 	waiting := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: time.Minute,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: report.LookInterval},
 	})
 	var end activities.RoundEnd
 	if err := workflow.ExecuteActivity(waiting, acts.AwaitRound, w.s.Run).Get(ctx, &end); err != nil {

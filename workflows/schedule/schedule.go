@@ -57,7 +57,7 @@ func Fire(ctx workflow.Context, p activities.Plan) (out Result, err error) {
 	}
 	waiting := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: time.Minute,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: activities.Interval},
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: report.LookInterval},
 	})
 	if p.Ticket != nil {
 		return out, workflow.ExecuteActivity(waiting, acts.AwaitTicketEnd, out.Ticket).Get(ctx, &out.End)

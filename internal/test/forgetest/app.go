@@ -9,7 +9,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,8 +65,8 @@ func (s *Server) ExpireTokens() {
 // AppTokens returns all tokens that the app has got so far.
 func (s *Server) AppTokens() (list []string) {
 	s.set(func() {
-		for token := range s.app.ends {
-			list = append(list, token)
+		if s.app != nil {
+			list = slices.Collect(maps.Keys(s.app.ends))
 		}
 	})
 	return list
