@@ -78,7 +78,7 @@ type ticketPath struct {
 	answer   string // to questions; empty: the ticket is stopped at a question
 	bounds   ticket.Bounds
 	noRounds bool
-	wakes    int // changes that the ticket is told of at least, before it may end
+	long     bool // the ticket is stopped after the first look of its second execution
 }
 
 var (
@@ -111,7 +111,7 @@ var ticketPaths = []ticketPath{
 	{name: "is-stopped-at-a-question", looks: []ticket.Look{with(open, func(l *ticket.Look) { l.IssueLocked = true })}},
 	{name: "changes-nothing", ends: []activities.RoundEnd{{}}},
 	{name: "uses-up-its-rounds", looks: []ticket.Look{failing}, noRounds: true},
-	{name: "waits-long", looks: []ticket.Look{open}, wakes: 20},
+	{name: "waits-long", looks: []ticket.Look{open}, long: true},
 }
 
 // next returns what a list has next.
@@ -200,7 +200,7 @@ func playTickets(t *testing.T) map[string]*history.History {
 	return histories
 }
 
-// play takes a ticket to its end: it is told of changes as long as it waits.
+// play takes a ticket to its end: after each look it is told of one change.
 func (s *stage) play(t *testing.T, e *temporaltest.Engine) []*history.History {
 	in := flow.TicketInput{Bounds: s.bounds, Ticket: activities.Ticket{
 		Repository: forge.Repo{Host: "git.example", Owner: "acme", Name: s.name}, Issue: 7, Base: "main",
@@ -214,7 +214,7 @@ func (s *stage) play(t *testing.T, e *temporaltest.Engine) []*history.History {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, told := wr.GetRunID(), 0
+	first, told := wr.GetRunID(), 0 // told of so many changes, as looks
 	eventually.Holds(t, "the ticket is over", func() bool {
 		d, err := e.Client.DescribeWorkflowExecution(t.Context(), wr.GetID(), "")
 		if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
@@ -225,18 +225,24 @@ func (s *stage) play(t *testing.T, e *temporaltest.Engine) []*history.History {
 		if err != nil || v.Get(&state) != nil {
 			return false
 		}
+		looked := 0
+		s.locked(func() { looked = s.looked })
 		switch {
 		case state.Question != nil && s.answer != "":
 			_ = e.Client.SignalWorkflow(t.Context(), wr.GetID(), "", flow.AnswerSignal, flow.Answer{Text: s.answer})
-		case state.Question != nil, s.wakes > 0 && told >= s.wakes && d.GetWorkflowExecutionInfo().GetExecution().GetRunId() != first:
+		case state.Question != nil, s.long && looked > told && d.GetWorkflowExecutionInfo().GetExecution().GetRunId() != first:
 			_ = e.Client.CancelWorkflow(t.Context(), wr.GetID(), "")
-		case state.Step == ticket.Waiting:
-			told++
+		case state.Step == ticket.Waiting && looked > told:
+			told = looked
 			_ = e.Client.SignalWorkflow(t.Context(), wr.GetID(), "", flow.ChangedSignal, nil)
 		}
 		return false
 	})
-	return executionsOf(t, e, wr.GetID(), first)
+	all := executionsOf(t, e, wr.GetID(), first)
+	if s.long && len(all) != 2 {
+		t.Errorf("got %d executions, want 2", len(all))
+	}
+	return all
 }
 
 // executionsOf returns the histories of a workflow from its first execution on.
