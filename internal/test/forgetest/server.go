@@ -4,11 +4,14 @@
 package forgetest
 
 import (
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/cgi"
+	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -140,6 +143,19 @@ func (s *Server) Restart() {
 	}
 	s.address, s.web = l.Addr().String(), &http.Server{Handler: s.handler}
 	go s.web.Serve(l) // ends by Kill
+}
+
+// UseTLS serves by HTTPS at another address, which is the server's from now on. It returns the file with the certificate.
+func (s *Server) UseTLS(t *testing.T) (ca string) {
+	t.Helper()
+	tls := httptest.NewTLSServer(s.handler)
+	t.Cleanup(tls.Close)
+	s.set(func() { s.URL = tls.URL })
+	ca = filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return ca
 }
 
 // Forge returns the server as a worker is configured for it.

@@ -117,16 +117,22 @@ func (o *Origin) Serve(t testing.TB) string {
 // UseHelper gives this user's git a credential helper that knows the password.
 func (o *Origin) UseHelper(t testing.TB) {
 	t.Helper()
+	UseHelper(t, User, Password)
+}
+
+// UseHelper gives this user's git a credential helper that knows a user and a password.
+func UseHelper(t testing.TB, user, password string) {
+	t.Helper()
 	helper := filepath.Join(t.TempDir(), "helper")
-	text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = get ] && echo username=%s && echo password=%s\nexit 0\n", User, Password)
+	text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = get ] && echo username=%s && echo password=%s\nexit 0\n", user, password)
 	if err := os.WriteFile(helper, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o.configure(t, "[credential]\n\thelper = "+helper+"\n")
+	configure(t, "[credential]\n\thelper = "+helper+"\n")
 }
 
 // configure adds to the configuration of the user, which is one of the test's own, until the test ends.
-func (o *Origin) configure(t testing.TB, text string) {
+func configure(t testing.TB, text string) {
 	t.Helper()
 	before, err := os.ReadFile(cmp.Or(os.Getenv("GIT_CONFIG_GLOBAL"), os.DevNull))
 	if err != nil {
