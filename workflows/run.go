@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows/coroutine"
 	"github.com/ratchet-dev/ratchet/workflows/format"
 	"github.com/ratchet-dev/ratchet/workflows/message"
+	"github.com/ratchet-dev/ratchet/workflows/notify"
 )
 
 // RunInput starts a run. Exactly one of Input and Snapshot is set.
@@ -94,7 +95,7 @@ type runner struct {
 	answer   *run.Reply    // likewise
 	inbox    *message.Inbox
 	refused  []run.RefusedSignal
-	notices  []workflow.Future // the starts of the workflows of notices
+	notices  notify.Outbox
 	untold   Untold
 
 	root      workflow.Context // context of the run; ends when the run is canceled
@@ -227,7 +228,7 @@ func (r *runner) tooLong(ctx workflow.Context) bool {
 // carried out first, also one that comes in the workflow task of the continuation.
 func (r *runner) readyToContinue(ctx workflow.Context) bool {
 	r.flushRecord(ctx)
-	r.awaitNotices(ctx) // nothing may wait after the signals have been handled
+	r.notices.Flush(ctx) // nothing may wait after the signals have been handled
 	if err := coroutine.RunOthers(ctx); err != nil {
 		return false
 	}
@@ -246,6 +247,6 @@ func (r *runner) finishHandlers(ctx workflow.Context) error {
 		return err
 	}
 	r.inbox.Drain()
-	r.awaitNotices(ctx)
+	r.notices.Flush(ctx)
 	return nil
 }

@@ -5,6 +5,7 @@ package forge
 import (
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -53,4 +54,12 @@ func Register(w worker.Registry, a *activities.Activities) {
 		w.RegisterWorkflow(flow)
 	}
 	w.RegisterActivity(a)
+}
+
+// acting returns the context of activities that look before they act. They are tried for as long as patience.
+func acting(ctx workflow.Context, patience time.Duration) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 10 * time.Minute, ScheduleToCloseTimeout: patience, HeartbeatTimeout: 30 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second}, // the server may ask for more
+	})
 }

@@ -2,14 +2,16 @@ package forge
 
 import (
 	"fmt"
+	"time"
 
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 
+	activities "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
-	"github.com/ratchet-dev/ratchet/workflows/notify"
-	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // tellPeople starts the delivery of a notice of the ticket's question or end, if the runs have channels for it. The ticket
@@ -34,18 +36,34 @@ func (w *work) tellPeople(ctx workflow.Context) {
 	id := fmt.Sprintf("%s-%d", TicketID(w.in.Ticket), w.s.Notices)
 	w.s.Notices++
 	n := notices.OfTicket(w.in.Input, kind, w.in.Name(), id, text, w.s.Run, workflow.Now(ctx))
-	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: n.ID, ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, StaticSummary: page.OfLine(n.Title()),
-	}), notify.Notice, notify.Input{Notice: n, Channels: w.in.Input.Notify})
-	w.notices = append(w.notices, child.GetChildWorkflowExecution())
+	w.notices.Send(ctx, n, w.in.Input.Notify)
 }
 
-// awaitNotices waits until the workflows of all notices have begun. They live on when this execution ends.
-func (w *work) awaitNotices(ctx workflow.Context) {
-	for _, begun := range w.notices {
-		if err := begun.Get(ctx, nil); err != nil {
-			workflow.GetLogger(ctx).Warn("a notice was not sent", "error", err)
-		}
+// say writes the state into the comment on the issue, if it says something else. That it cannot is told by the state.
+func (w *work) say(ctx workflow.Context) {
+	text := w.s.Comment(w.in.Bounds)
+	if text == w.said {
+		return
 	}
-	w.notices = nil
+	in := activities.Said{Repository: w.in.Repository, Issue: w.in.Issue, Text: text}
+	if err := workflow.ExecuteActivity(acting(ctx, 10*time.Minute), acts.SayOnIssue, in).Get(ctx, nil); err != nil {
+		w.s.Silent = report.ProblemOf(err).Message
+		return
+	}
+	w.said, w.s.Silent = text, ""
+}
+
+// show keeps the search attributes up to date, by which the tickets are found that ask.
+func (w *work) show(ctx workflow.Context) {
+	status := run.Running
+	if w.s.Question != nil {
+		status = run.AwaitingInput
+	}
+	if status == w.shown {
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, attribute.Status().ValueSet(string(status)), attribute.Repository().ValueSet(w.in.Input.Repository.Path)); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not sent", "error", err)
+	}
+	w.shown = status
 }
