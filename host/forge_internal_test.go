@@ -55,7 +55,7 @@ func TestServersOfAWorker(t *testing.T) {
 		"no token":                  {[]string{"gitea:https://git.example"}, nil, nil, "want KIND:URL=TOKEN"},
 		"not encrypted":             {[]string{"gitea:http://git.example=X"}, nil, nil, "not encrypted"},
 		"an app":                    {[]string{"github:https://github.com=Iv23x@" + pemFile}, []string{"GITHUB_TOKEN=0123456789"}, []forge.Server{{Kind: forge.GitHub, URL: "https://github.com", App: app}}, ""},
-		"an app without a key":      {[]string{"github:https://github.com=12345@" + closed}, nil, nil, "no PEM file"},
+		"an app without a key":      {[]string{"github:https://github.com=12345@" + closed}, nil, nil, "is not a PEM file"},
 		"an app of Gitea":           {[]string{"gitea:https://git.example=12345@" + pemFile}, nil, nil, "only GitHub has apps"},
 		"a flag for GitHub":         {[]string{"github:https://github.com=OWN"}, []string{"GITHUB_TOKEN=0123456789", "OWN=abcdefghij"}, []forge.Server{{Kind: forge.GitHub, URL: "https://github.com", Token: "abcdefghij"}}, ""},
 	} {

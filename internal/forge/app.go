@@ -38,7 +38,7 @@ type grant struct {
 func OpenApp(id string, key []byte) (*App, error) {
 	block, _ := pem.Decode(key)
 	if block == nil {
-		return nil, errors.New("the private key of the app is no PEM file")
+		return nil, errors.New("the private key of the app is not a PEM file")
 	}
 	a := &App{ID: id, grants: map[string]grant{}}
 	if k, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
@@ -47,7 +47,7 @@ func OpenApp(id string, key []byte) (*App, error) {
 	}
 	k, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if a.key, _ = k.(*rsa.PrivateKey); err != nil || a.key == nil {
-		return nil, errors.New("the private key of the app is no RSA key")
+		return nil, errors.New("the private key of the app is not an RSA key")
 	}
 	return a, nil
 }
