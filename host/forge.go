@@ -40,6 +40,10 @@ func (c *Config) addForgeFlags(flags *flag.FlagSet) {
 		}
 		return err
 	})
+	flags.Func("forge-bot", "`account` of a bot whose reviews tickets take as those of people, such as coderabbitai[bot]; they approve nothing; repeatable; default: none", func(name string) error {
+		c.bots = append(c.bots, name)
+		return nil
+	})
 	flags.StringVar(&c.ForgeCA, "forge-ca", "", "`file` with the CA certificates for the servers of --forge; default: the system's")
 	flags.DurationVar(&c.ForgePace, "forge-pace", forgeacts.DefaultPace, "`duration` between two looks at the pull request of a ticket whose checks run; one that waits for people is looked at a tenth as often")
 }
@@ -135,7 +139,7 @@ func (h *Host) forgeConfig(w *Worker) forgeacts.Config {
 		servers[i].Told = countCalls(w.metrics, servers[i].Host())
 	}
 	return forgeacts.Config{
-		RunsDir: h.config.RunsDir, Servers: servers, Link: w.linkOf, Pace: h.config.ForgePace,
+		RunsDir: h.config.RunsDir, Servers: servers, Link: w.linkOf, Pace: h.config.ForgePace, Bots: h.config.bots,
 		Redact: func(text string) string { return h.config.redactor().String(text) }, // apps make more secrets
 		Engine: ticketed{scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}, w.Client, w.TaskQueue},
 	}

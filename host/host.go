@@ -81,6 +81,7 @@ type Config struct {
 	Warn func(error)
 
 	forges  []forgeFlag    // that AddFlags has read
+	bots    []string       // likewise
 	servers []forge.Server // with their tokens; set by Open
 }
 

@@ -33,6 +33,8 @@ type Config struct {
 	Link func(run.ID) string
 	// Redact removes the worker's secrets from a text.
 	Redact func(string) string
+	// Bots are the accounts whose reviews runs read although they may not write. They approve nothing.
+	Bots []string
 	// Engine starts the runs of tickets. Activities of tickets alone use it.
 	Engine Engine
 	// Pace is the time between two looks at a pull request whose checks run. One that waits for people is looked at a

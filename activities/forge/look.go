@@ -92,7 +92,7 @@ type review struct {
 }
 
 // feedbackOn returns the feedback on a commit. Only reviews of exactly this commit count, and comments that approve it, by
-// people who may write to the repository. Those by the token's account, and approvals by the author, do not count.
+// people who may write to the repository. Reviews of the worker's bots count, and are no votes. Those by the token's account, and approvals by the author, do not count.
 func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Looked, head, author string) (f feedback, err error) {
 	f = feedback{head: head, redact: a.redact}
 	if f.checks, err = client.Checks(ctx, head); err != nil {
@@ -111,6 +111,9 @@ func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Lo
 		slices.SortStableFunc(all, func(r, s forge.Review) int { return r.At.Compare(s.At) })
 	}
 	all = slices.DeleteFunc(all, func(r forge.Review) bool {
+		if a.isBot(r.Author) {
+			return r.Commit != head || r.State != forge.Comments && r.State != forge.Requests
+		}
 		return r.Commit != head || r.State == forge.Withdrawn || r.Bot || !r.Member
 	})
 	if len(all) == 0 {
@@ -131,15 +134,16 @@ func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Lo
 		if strings.EqualFold(r.Author, me) {
 			continue
 		}
-		if _, known := may[by]; !known {
+		bot := a.isBot(r.Author)
+		if _, known := may[by]; !known && !bot {
 			if may[by], err = client.MayReview(ctx, r); err != nil {
 				return f, err
 			}
 		}
-		if !may[by] {
+		if !may[by] && !bot {
 			continue
 		}
-		if r.State != forge.Comments {
+		if r.State != forge.Comments && !bot {
 			latest[r.Author] = r.State
 		}
 		if r.State == forge.Approves {
@@ -159,6 +163,11 @@ func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Lo
 	}
 	slices.Sort(f.approvers)
 	return f, nil
+}
+
+// isBot reports whether the worker was told to read an account's reviews.
+func (a *Activities) isBot(account string) bool {
+	return slices.ContainsFunc(a.config.Bots, func(name string) bool { return strings.EqualFold(name, account) })
 }
 
 // The bounds of one text of feedback, and of all in one note. They are characters.

@@ -444,6 +444,36 @@ func TestApprovalsByComments(t *testing.T) {
 	}
 }
 
+// A bot's reviews are read if the worker was told so, and they approve nothing.
+func TestReviewsOfBots(t *testing.T) {
+	const name = "coderabbitai[bot]"
+	for listed, want := range map[string]string{"": "1 runs", name: "2 runs, heard", "other[bot]": "1 runs"} {
+		d := newDesk(t, forge.GitHub)
+		d.config.Bots = strings.Fields(listed)
+		d.in.Bounds.Reviews, d.in.Bounds.Rounds = 1, 1
+		d.after(time.Minute, func() {
+			d.checks(passed())
+			d.server.Review(1, forgetest.Review{Author: name, Bot: true, State: "COMMENTED", Body: "Trim tabs", Comments: []*forgetest.Comment{{Path: "title.go", Line: 1, Body: "here"}}})
+		})
+		d.after(10*time.Minute, func() {
+			d.checks(passed())
+			d.server.Review(1, forgetest.Review{Author: name, Bot: true, State: "APPROVED"})
+		})
+		d.after(20*time.Minute, func() { d.server.Change(1, func(p *forgetest.Pull) { p.State = "closed" }) })
+		s, err := d.work()
+		if err != nil || len(s.Approvers) > 0 {
+			t.Errorf("%q: got approvals of %v, %v; want none", listed, s.Approvers, err)
+		}
+		got := fmt.Sprintf("%d runs", len(d.begun))
+		if b, _ := json.Marshal(d.begun); strings.Contains(string(b), "Trim tabs") && strings.Contains(string(b), "title.go line 1") {
+			got += ", heard"
+		}
+		if got != want {
+			t.Errorf("%q: got %s, want %s", listed, got, want)
+		}
+	}
+}
+
 // Gitea tells only administrators who may write. Its own word of a review counts for others, and a label does not.
 func TestAnAccountThatIsNoAdministratorOfGitea(t *testing.T) {
 	d := newDesk(t, forge.Gitea)

@@ -110,9 +110,13 @@ func (s *Server) ofPull(words []string, p *Pull) (int, any) {
 func (s *Server) wireReviews(p *Pull) []any {
 	list := []any{}
 	for _, r := range p.Reviews {
-		out := map[string]any{"id": r.ID, "body": r.Body, "state": r.State, "commit_id": r.Commit, "user": map[string]string{"login": r.Author}, "submitted_at": timeOf(r.at)}
+		user := map[string]string{"login": r.Author}
+		out := map[string]any{"id": r.ID, "body": r.Body, "state": r.State, "commit_id": r.Commit, "user": user, "submitted_at": timeOf(r.at)}
 		if s.Kind == forge.GitHub {
 			out["author_association"] = "MEMBER"
+			if r.Bot {
+				user["type"], out["author_association"] = "Bot", "NONE"
+			}
 		} else {
 			out["state"] = cmp.Or(map[string]string{"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT"}[r.State], r.State)
 			out["official"] = r.official

@@ -50,6 +50,7 @@ type Review struct {
 	ID                          int64
 	Author, Body, State, Commit string
 	Comments                    []*Comment
+	Bot                         bool // an app, which GitHub gives no right of a person
 	at                          int64
 	official                    bool // as Gitea means it: the author could write
 }
