@@ -39,6 +39,7 @@ type engine struct {
 	changed   []chan struct{}
 
 	activity []runs.Activity
+	outcome  string // of the workflow, if it was ended from outside
 
 	lost error // of a decision that the run has taken, and whose answer nobody got
 
@@ -115,6 +116,9 @@ func (e *engine) listed() runs.Listed {
 	if e.s.State.CurrentPhase != nil {
 		l.Phase = *e.s.State.CurrentPhase
 	}
+	if e.outcome != "" {
+		l.Status, l.Phase, l.Outcome = run.Failed, "", e.outcome
+	}
 	return l
 }
 
@@ -152,8 +156,8 @@ func (e *engine) View(context.Context, run.ID) (runs.View, error) {
 	defer e.mu.Unlock()
 	pending := e.s.Pending()
 	return runs.View{
-		Execution: runs.Execution{Listed: e.listed(), Open: true, Activities: e.activity},
-		State:     e.s.State, Facts: rundir.FactsOf(e.s), Pending: &pending, From: runs.FromWorkflow,
+		Execution: runs.Execution{Listed: e.listed(), Open: e.outcome == "", Activities: e.activity},
+		State:     e.s.State, Facts: rundir.FactsOf(e.s), Pending: &pending, From: runs.FromWorkflow, Adrift: e.outcome != "",
 	}, nil
 }
 

@@ -34,6 +34,7 @@ type runView struct {
 	Since      string
 	Deadline   string
 	Limited    string
+	Adrift     string   // the workflow was ended from outside, and what to do
 	Doing      []string // what the run does now
 	Failing    []string // why a step is tried again
 	Moved      string
@@ -131,7 +132,9 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 
 func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 	f, listed := s.Facts, s.Listed
-	listed.Status = s.State.Status
+	if !s.Adrift {
+		listed.Status = s.State.Status
+	}
 	if s.State.CurrentPhase != nil {
 		listed.Phase = *s.State.CurrentPhase
 	}
@@ -151,6 +154,11 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 	}
 	v.Links = p.linksOf(ctx, s)
 	v.Moved = display.Line(f.Moved)
+	adrift := s.Adrift && !v.Over
+	if adrift {
+		v.Waiting = false
+		v.Adrift = display.Line(fmt.Sprintf("The workflow of this run was ended from outside (%s): continue from its record with `starter resume %s`.", s.Outcome, f.RunID))
+	}
 	if f.Baseline != nil {
 		v.Baseline = display.Line(f.Baseline.Summary())
 	}
@@ -166,10 +174,10 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 	v.addActivities(s.Execution, p.now())
 	v.addFacts(f, s.State)
 	p.addRecord(&v, s)
-	if a := s.Pending.Approval; a != nil {
+	if a := s.Pending.Approval; a != nil && !adrift {
 		v.Gate = p.gateOf(f.RunID, *a, s.events, want)
 	}
-	if q := s.Pending.Question; q != nil {
+	if q := s.Pending.Question; q != nil && !adrift {
 		v.Question = questionOf(*q)
 	}
 	return v

@@ -252,6 +252,18 @@ func TestTheResultOfARun(t *testing.T) {
 	}
 }
 
+// The page of a run whose workflow was terminated says how to continue, and offers nothing that no workflow takes.
+func TestAWorkflowThatWasTerminated(t *testing.T) {
+	s := atGate(t, review.Config{})
+	s.engine.outcome = "terminated"
+	body := s.enter("kim").get("/runs/r1").body
+	for want, shown := range map[string]bool{"starter resume r1": true, `<span class="tag bad">terminated</span>`: true, `value="approve"`: false, `action="/runs/r1/cancel"`: false} {
+		if strings.Contains(body, want) != shown {
+			t.Errorf("the page holds %q: got %v, want %v:\n%s", want, !shown, shown, body)
+		}
+	}
+}
+
 // A merge that takes long goes on behind the page, once however often it is asked for, and the page follows it.
 func TestAMergeGoesOnBehindThePage(t *testing.T) {
 	s := completed(t)
