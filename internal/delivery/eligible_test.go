@@ -181,6 +181,9 @@ func TestIdle(t *testing.T) {
 		{"I5 nothing pinned", strict, func(h *history) { h.s.Session.Startup = nil }, "", delivery.Wait, delivery.NoSnapshot},
 		{"I5 by trust", trusted, func(h *history) { h.s.Session.Permissions.Epoch = 6 }, "", delivery.Start, ""},
 		{"no thread", strict, without(func(c *delivery.Capabilities) { c.ThreadStart, c.ThreadResume = false, false }), "", delivery.Wait, delivery.Incapable},
+		{"no turn, and permissions that are never read", strict, func(h *history) {
+			h.s.Session.Capabilities.TurnStart, h.s.Session.Permissions.Current = false, nil
+		}, "", delivery.Wait, delivery.Incapable},
 		{"no turn", strict, without(func(c *delivery.Capabilities) { c.TurnStart = false }), "", delivery.Wait, delivery.Incapable},
 		{"no read", strict, without(func(c *delivery.Capabilities) { c.CurrentStateSync = false }), "", delivery.Wait, delivery.Incapable},
 		{"no completions", strict, without(func(c *delivery.Capabilities) { c.TurnCompleted = false }), "", delivery.Wait, delivery.Incapable},
