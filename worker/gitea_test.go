@@ -149,6 +149,12 @@ func (g *gitea) call(account, method, path string, in, out any) bool {
 	return out == nil || json.Unmarshal(said, out) == nil
 }
 
+type pull struct {
+	Number int
+	Merged bool
+	Head   struct{ SHA string }
+}
+
 // TestATicketOnARealGitea takes an issue of a real server to its merge: a failed check, another run, an approval by a review, and
 // the merge by a person. The server dies by SIGKILL after the first commit and after the second.
 func TestATicketOnARealGitea(t *testing.T) {
@@ -185,11 +191,6 @@ func TestATicketOnARealGitea(t *testing.T) {
 	wr, err := s.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: forgeflow.TicketID(in.Ticket), TaskQueue: s.queue}, forgeflow.Ticket, in)
 	if err != nil {
 		t.Fatal(err)
-	}
-	type pull struct {
-		Number int
-		Merged bool
-		Head   struct{ SHA string }
 	}
 	own := func(head string) (state string) {
 		var list []struct{ Context, Status string }
@@ -242,4 +243,55 @@ func TestATicketOnARealGitea(t *testing.T) {
 	if g.call("kim", http.MethodGet, "/repos/kim/shop/issues/1/comments", nil, &comments); len(comments) != 1 || !strings.Contains(comments[0].Body, "**merged**") {
 		t.Errorf("got comments %+v, want one with the end", comments)
 	}
+	g.verifyAnswers(repo)
+}
+
+// verifyAnswers compares answers that forgetest gives in the same form: lists without pages, permissions, and comments that
+// others than their author may edit.
+func (g *gitea) verifyAnswers(repo forge.Repo) {
+	g.t.Helper()
+	g.call("kim", http.MethodPost, "/repos/kim/shop/contents/x.txt", map[string]string{"new_branch": "extra", "content": "eAo=", "message": "x"}, nil)
+	var p pull
+	if !g.call("kim", http.MethodPost, "/repos/kim/shop/pulls", map[string]string{"head": "extra", "base": "main", "title": "x"}, &p) {
+		g.t.Fatal("got no pull request")
+	}
+	head, path := p.Head.SHA, fmt.Sprintf("/repos/kim/shop/pulls/%d/reviews", p.Number)
+	c, err := forge.Server{Kind: forge.Gitea, URL: g.url, Token: g.tokens["bot"]}.Open(repo)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	ctx := g.t.Context()
+	if _, err := c.MayWrite(ctx, "kim"); err == nil || !strings.Contains(err.Error(), "administrator") {
+		g.t.Errorf("permission: got %v, want that the account is no administrator", err)
+	}
+	review := map[string]any{"event": "REQUEST_CHANGES", "body": "no", "commit_id": head, "comments": []map[string]any{{"path": "x.txt", "body": "here", "new_position": 1}}}
+	for _, account := range []string{"bot", "ann"} {
+		g.call(account, http.MethodPost, path, review, nil)
+	}
+	list, err := c.Reviews(ctx, p.Number)
+	if err != nil || len(list) != 2 {
+		g.t.Fatalf("got reviews %+v, %v; want 2", list, err)
+	}
+	for i, want := range []bool{true, false} {
+		r := list[i]
+		if may, err := c.MayReview(ctx, r); err != nil || may != want || r.Commit != head || r.At.IsZero() {
+			g.t.Errorf("got review %+v that counts: %v, %v; want %v", r, may, err, want)
+		}
+	}
+	if comments, err := c.ReviewComments(ctx, p.Number, list[1].ID); err != nil || len(comments) != 1 || comments[0].Author != "ann" || comments[0].Line != 1 {
+		g.t.Errorf("got comments %+v, %v; want one by ann on line 1", comments, err)
+	}
+	var comment struct{ ID int }
+	approval := map[string]string{"body": "/approve " + head}
+	g.call("kim", http.MethodPost, fmt.Sprintf("/repos/kim/shop/issues/%d/comments", p.Number), approval, &comment)
+	if votes, err := c.Approvals(ctx, p.Number); err != nil || len(votes) != 1 || votes[0].Author != "kim" || votes[0].Commit != head {
+		g.t.Errorf("got approvals %+v, %v; want kim's", votes, err)
+	}
+	eventually.Holds(g.t, "another account's edit is seen", func() bool { // times are of seconds
+		for _, text := range []string{"other words", approval["body"]} { // the same words would be no edit
+			g.call("bot", http.MethodPatch, fmt.Sprintf("/repos/kim/shop/issues/comments/%d", comment.ID), map[string]string{"body": text}, nil)
+		}
+		votes, err := c.Approvals(ctx, p.Number)
+		return err == nil && len(votes) == 0
+	})
 }
