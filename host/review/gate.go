@@ -89,7 +89,7 @@ func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, want
 		p.addTool(v, id, a)
 		return v
 	}
-	v.Stat, v.Then = statWords(a.Stat), thenWords(a.Next.Approve)
+	v.Stat, v.Then = a.Stat.String(), thenWords(a.Next.Approve)
 	patch, err := p.record.Load(id, a.Patch)
 	if err != nil {
 		v.Missing = "Only the beginning of this patch is on this host. See all of it with `starter diff` on the worker's host."

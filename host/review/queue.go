@@ -141,8 +141,8 @@ func (p *page) rowOf(l runs.Listed) row {
 		since = *l.Ended
 	}
 	return row{
-		Name: nameOf(l), Path: RunPath(l.ID), Repository: display.Line(filepath.Base(l.Repository)), Goal: display.Line(l.Goal), Cost: costWords(p.record.Usage(l.ID)),
-		Wants: l.Word(false), Mark: markOf(l), Age: age(p.now().Sub(since)), root: l.Repository, since: since, of: l,
+		Name: nameOf(l), Path: RunPath(l.ID), Repository: display.Line(filepath.Base(l.Repository)), Goal: display.Line(l.Goal), Cost: p.record.Usage(l.ID).String(),
+		Wants: l.Word(false), Mark: markOf(l), Age: display.Age(p.now().Sub(since)), root: l.Repository, since: since, of: l,
 	}
 }
 
@@ -174,7 +174,7 @@ func (p *page) askAll(ctx context.Context, waiting []runs.Listed) []row {
 		r := &rows[i]
 		if v, err := p.viewRun(ctx, r.of.ID); err == nil {
 			r.addPending(*v.Pending)
-			r.since, r.Age = v.State.UpdatedAt, age(p.now().Sub(v.State.UpdatedAt))
+			r.since, r.Age = v.State.UpdatedAt, display.Age(p.now().Sub(v.State.UpdatedAt))
 		}
 	})
 	return rows
@@ -199,7 +199,7 @@ func (r *row) addPending(p run.Pending) {
 	case a != nil && a.Permission != nil:
 		r.Wants, r.About = r.of.Word(true), display.Line(a.Summary)
 	case a != nil:
-		r.About, r.Stat = display.Line(a.Summary), statWords(a.Stat)
+		r.About, r.Stat = display.Line(a.Summary), a.Stat.String()
 	case q != nil:
 		r.About = display.Line(display.FirstLine(q.Question.Question))
 	}

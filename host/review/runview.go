@@ -141,7 +141,7 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 	v := runView{
 		ID: f.RunID, Name: nameOf(listed), Path: RunPath(f.RunID), Repository: display.Line(filepath.Base(f.Repository.Shown())),
 		Goal: safeText(f.Goal), Status: statusWords(listed), Waiting: s.State.Status.Waiting(), Over: s.State.Status.Terminal(),
-		Since: age(p.now().Sub(s.State.UpdatedAt)), Once: newOnce(), Mark: markOf(listed), Cost: costWords(f.Usage),
+		Since: display.Age(p.now().Sub(s.State.UpdatedAt)), Once: newOnce(), Mark: markOf(listed), Cost: f.Usage.String(),
 	}
 	if s.Pending.Deadline != nil {
 		v.Deadline = s.Pending.Deadline.Local().Format(time.DateTime)
@@ -188,7 +188,7 @@ func (v *runView) addActivities(e runs.Execution, now time.Time) {
 		v.Doing = append(v.Doing, "ending")
 	}
 	for _, a := range e.Activities {
-		v.Doing = append(v.Doing, display.Line(display.FirstLine(cmp.Or(a.Beat.Doing, a.Step())))+" · "+age(now.Sub(a.Since)))
+		v.Doing = append(v.Doing, display.Line(display.FirstLine(cmp.Or(a.Beat.Doing, a.Step())))+" · "+display.Age(now.Sub(a.Since)))
 		if a.Failure != "" {
 			v.Failing = append(v.Failing, display.Line(display.FirstLine(a.Failure)))
 		}
@@ -203,7 +203,7 @@ func (v *runView) addFacts(f rundir.Facts, st run.State) {
 	}
 	add("Run", string(f.RunID))
 	add("Repository", f.Repository.Shown())
-	add("Branch", fmt.Sprintf("%s, %s, %s", f.Branch, display.Count(f.Commits, "commit", "commits"), statWords(f.Stat)))
+	add("Branch", fmt.Sprintf("%s, %s, %s", f.Branch, display.Count(f.Commits, "commit", "commits"), f.Stat))
 	if p := f.Providers; p.Planner == p.Developer && p.Fixer == p.Developer {
 		add("Provider", p.Developer)
 	} else {
@@ -259,7 +259,7 @@ func (p *page) addRecord(v *runView, s seen) {
 
 func (p *page) addChecks(v *runView, ev run.Evaluation, e run.Event) {
 	if v.Checks == nil {
-		p.addReport(v, ev.Report, fmt.Sprintf("after patch %d, %s ago", e.Iteration, age(p.now().Sub(e.TS))))
+		p.addReport(v, ev.Report, fmt.Sprintf("after patch %d, %s ago", e.Iteration, display.Age(p.now().Sub(e.TS))))
 	}
 }
 

@@ -37,7 +37,7 @@ func (p *page) askingSessions(ctx context.Context) (rows []row) {
 			name := cmp.Or(l.Title, l.Provider+" session")
 			rows = append(rows, row{
 				Name: display.OneLine(name, 60), Path: sessionPath(l.ID), Repository: display.Line(filepath.Base(l.Repository)), root: l.Repository,
-				Wants: "answer", Mark: "wants", since: l.Started, Age: age(p.now().Sub(l.Started)),
+				Wants: "answer", Mark: "wants", since: l.Started, Age: display.Age(p.now().Sub(l.Started)),
 			})
 		}
 	}
@@ -48,7 +48,7 @@ func (p *page) askingSessions(ctx context.Context) (rows []row) {
 			return
 		}
 		r := &rows[i]
-		r.since, r.Age, r.Cost = s.Since, age(p.now().Sub(s.Since)), costWords(s.Usage)
+		r.since, r.Age, r.Cost = s.Since, display.Age(p.now().Sub(s.Since)), s.Usage.String()
 		switch asks := s.Pending().Asks; {
 		case len(asks) > 0:
 			r.Wants, r.About = "allow", display.Line(asks[0].Summary)
@@ -131,10 +131,10 @@ func (p *page) sessionOf(id session.ID, s session.Snapshot) sessionView {
 	in := s.Input
 	v := sessionView{
 		Path: sessionPath(id), Name: display.OneLine(cmp.Or(in.Title, in.Provider+" session"), 80), Repository: display.Line(filepath.Base(in.Repository.Path)),
-		State: string(s.State), Age: age(p.now().Sub(s.Since)), Asking: s.State == session.Asking, Reason: display.Line(s.Reason),
+		State: string(s.State), Age: display.Age(p.now().Sub(s.Since)), Asking: s.State == session.Asking, Reason: display.Line(s.Reason),
 		Facts: [][2]string{{"Session", display.Line(string(id))}, {"Agent", display.Line(in.Provider)}, {"Repository", display.Line(in.Repository.Path)}},
 	}
-	if used := costWords(s.Usage); used != "" {
+	if used := s.Usage.String(); used != "" {
 		v.Facts = append(v.Facts, [2]string{"Cost", used})
 	}
 	for _, a := range s.Pending().Asks {

@@ -28,7 +28,7 @@ func (p *page) askingTickets(ctx context.Context) (rows []row) {
 	for _, v := range list {
 		rows = append(rows, row{
 			Name: shortTicket(v.Name), Path: ticketPath(v.Name), Repository: display.Line(filepath.Base(v.Repository)), root: v.Repository, Goal: display.Line(v.State.Title),
-			Wants: "answer", Mark: "wants", About: display.Line(v.State.Question.Text), since: v.Since, Age: age(p.now().Sub(v.Since)),
+			Wants: "answer", Mark: "wants", About: display.Line(v.State.Question.Text), since: v.Since, Age: display.Age(p.now().Sub(v.Since)),
 		})
 	}
 	return rows

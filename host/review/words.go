@@ -3,7 +3,6 @@ package review
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -59,36 +58,6 @@ func phaseWords(p run.Phase) string {
 	return "working"
 }
 
-func statWords(s run.Stat) string {
-	return fmt.Sprintf("%s, +%d −%d", display.Count(s.Files, "file", "files"), s.Added, s.Deleted)
-}
-
-// costWords returns the cost of a usage if it is known, else its tokens; empty: neither is known.
-func costWords(u run.Usage) string {
-	switch {
-	case u.Cost > 0:
-		return u.Cost.String()
-	case u.TotalTokens >= 10_000:
-		return fmt.Sprintf("%dk tokens", u.TotalTokens/1000)
-	case u.TotalTokens > 0:
-		return fmt.Sprintf("%d tokens", u.TotalTokens)
-	}
-	return ""
-}
-
-// age returns a time span in its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
 // safeText returns a text of several lines with every character made visible that deceives a reader.
 func safeText(text string) string { return display.Text([]byte(text)) }
 
@@ -129,7 +98,7 @@ func eventWords(e run.Event, tools map[string]bool) (mark, text string) {
 	case run.PhaseFailed:
 		return "✗", p.Error.Code + ": " + display.FirstLine(p.Error.Message)
 	case run.PatchProduced:
-		return "·", fmt.Sprintf("patch: %s, %s", display.FirstLine(p.Summary), statWords(p.Stat))
+		return "·", fmt.Sprintf("patch: %s, %s", display.FirstLine(p.Summary), p.Stat)
 	case run.ApprovalRequested:
 		if p.Permission != nil {
 			return "?", "asks to use " + p.Permission.Summary()

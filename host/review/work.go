@@ -206,7 +206,7 @@ func (p *page) resultOf(ctx context.Context, s seen) *resultView {
 		return v
 	}
 	stands, err := p.record.Standing(ctx, f)
-	ago := age(p.now().Sub(stands.At))
+	ago := display.Age(p.now().Sub(stands.At))
 	switch {
 	case err != nil:
 	case stands.Branch != "":
@@ -249,7 +249,7 @@ func (p *page) diffOf(ctx context.Context, s seen) *gateView {
 	if s.Facts.Commits == 0 {
 		return nil
 	}
-	v := &gateView{Stat: statWords(s.Facts.Stat)}
+	v := &gateView{Stat: s.Facts.Stat.String()}
 	patch, err := p.record.Diff(ctx, s.Facts)
 	if err != nil {
 		v.Missing = "The diff is not on this host, or the commits are gone."

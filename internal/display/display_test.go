@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -106,6 +107,20 @@ func TestFirstLine(t *testing.T) {
 	for text, want := range map[string]string{"": "", "one": "one", "\n \n two \nthree": "two", " \n": ""} {
 		if got := display.FirstLine(text); got != want {
 			t.Errorf("of %q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour:       "0s",
+		59 * time.Second: "59s",
+		2 * time.Minute:  "2m",
+		47 * time.Hour:   "47h",
+		48 * time.Hour:   "2d",
+	} {
+		if got := display.Age(d); got != want {
+			t.Errorf("Age(%v) = %s, want %s", d, got, want)
 		}
 	}
 }

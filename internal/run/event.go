@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Event is one line of a run's history. Type equals the type of Payload:
@@ -143,11 +145,7 @@ type Stat struct {
 }
 
 func (s Stat) String() string {
-	noun := "files"
-	if s.Files == 1 {
-		noun = "file"
-	}
-	return fmt.Sprintf("%d %s, +%d -%d", s.Files, noun, s.Added, s.Deleted)
+	return fmt.Sprintf("%s, +%d -%d", display.Count(s.Files, "file", "files"), s.Added, s.Deleted)
 }
 
 // Question is a question to a person.

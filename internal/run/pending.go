@@ -53,12 +53,10 @@ type PendingApproval struct {
 	Repairs    []string    `json:"repairs,omitempty"`
 	Excerpt    string      `json:"excerpt,omitempty"`
 	Commands   []string    `json:"commands"`
-	// PartOf is the digest of the patch that this one is the accepted part or an edit of; empty: it is neither. EditedBy is
-	// who edited it; empty: it is no edit.
-	// Refused refers to the patch that was refused before this one; nil: none was.
-	PartOf   Digest `json:"partOf,omitempty"`
+	// EditedBy is who edited the patch; empty: it is no edit.
 	EditedBy string `json:"editedBy,omitempty"`
-	Refused  *Ref   `json:"refused,omitempty"`
+	// Refused refers to the patch that was refused before this one; nil: none was.
+	Refused *Ref `json:"refused,omitempty"`
 	// Report refers to the results of the last evaluation of the run; nil: there was none yet.
 	Report *Ref `json:"report,omitempty"`
 	// Baseline is the outcome of the checks on the base commit in one line; empty: none, or a tool
@@ -157,7 +155,7 @@ func (s *Snapshot) Pending() Pending {
 				fmt.Sprintf("starter reject %s --approval %s --reason TEXT", id, a.ApprovalID),
 			},
 			Candidate: s.Chosen, Choices: a.Choices, Before: s.Before,
-			PartOf: s.Proposal.PartOf, EditedBy: s.Proposal.EditedBy, Refused: s.Refused, Report: s.Report,
+			EditedBy: s.Proposal.EditedBy, Refused: s.Refused, Report: s.Report,
 			Signal: Decision{ApprovalID: a.ApprovalID, Decision: Approve},
 		}
 		if s.Baseline != nil {

@@ -14,7 +14,6 @@ import (
 const (
 	shownGoal     = 600
 	shownProblem  = 1200
-	shownAsked    = 1500
 	shownChecks   = 8
 	shownBaseline = 400
 )
@@ -82,7 +81,7 @@ func headlineOf(s *run.Snapshot) string {
 
 func addApproval(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	m.printf("**%s**\n\n", escapeMarkup(a.Summary))
-	m.printf("%s. It is not applied yet.\n\n", describeStat(a.Stat))
+	m.printf("%s. It is not applied yet.\n\n", a.Stat)
 	m.list("", a.Files)
 	if more := a.Stat.Files - len(a.Files); more > 0 {
 		m.printf("and %s\n\n", display.Count(more, "more file", "more files"))
@@ -130,7 +129,7 @@ func addChoices(m *markdown, a *run.PendingApproval) {
 	}
 	m.printf("To choose another, approve its id instead:\n\n")
 	for _, c := range a.Choices {
-		m.printf("- %s: attempt %d by %s, %s: %s\n", inlineCode(c.ApprovalID), c.Candidate, inlineCode(c.Provider), describeStat(c.Stat), escapeMarkup(c.Summary))
+		m.printf("- %s: attempt %d by %s, %s: %s\n", inlineCode(c.ApprovalID), c.Candidate, inlineCode(c.Provider), c.Stat, escapeMarkup(c.Summary))
 		for _, risk := range c.Risks {
 			m.printf("  - **Risk** %s\n", escapeMarkup(risk))
 		}
@@ -271,10 +270,10 @@ func addEnd(m *markdown, s *run.Snapshot) {
 		return
 	}
 	if url := s.Input.Repository.URL; url != "" {
-		m.printf("The branch %s at %s holds %s, %s.\n\n", inlineCode(branch), inlineCode(url), display.Count(s.Commits, "commit", "commits"), describeStat(s.Stat))
+		m.printf("The branch %s at %s holds %s, %s.\n\n", inlineCode(branch), inlineCode(url), display.Count(s.Commits, "commit", "commits"), s.Stat)
 		return
 	}
-	m.printf("The branch %s holds %s, %s. In the repository:\n\n", inlineCode(branch), display.Count(s.Commits, "commit", "commits"), describeStat(s.Stat))
+	m.printf("The branch %s holds %s, %s. In the repository:\n\n", inlineCode(branch), display.Count(s.Commits, "commit", "commits"), s.Stat)
 	look := fmt.Sprintf("git log --patch \\\n  %s..%s", s.Input.Repository.Base, s.Head)
 	if s.State.Status == run.Completed {
 		look += "\ngit merge " + string(s.Head)
@@ -310,7 +309,7 @@ func addFacts(m *markdown, s *run.Snapshot) {
 		row("Started by", "the agent of session %s", s.Input.Session)
 	}
 	row("Branch", "%s", s.Input.BranchName())
-	row("Applied", "%s, %s", display.Count(s.Commits, "patch", "patches"), describeStat(s.Stat))
+	row("Applied", "%s, %s", display.Count(s.Commits, "patch", "patches"), s.Stat)
 	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, display.Count(s.Input.Fixes(), "fix", "fixes"))
 	if s.Input.Sandbox.Off() {
 		row("Sandbox", "off, %s", run.Unboxed)
@@ -360,8 +359,4 @@ func describeCost(s *run.Snapshot) string {
 		return s.Usage.Cost.String()
 	}
 	return fmt.Sprintf("%v of %v", s.Usage.Cost, s.Input.MaxCost)
-}
-
-func describeStat(s run.Stat) string {
-	return fmt.Sprintf("%s, +%d −%d", display.Count(s.Files, "file", "files"), s.Added, s.Deleted)
 }

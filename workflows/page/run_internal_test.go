@@ -84,7 +84,7 @@ func TestDetails(t *testing.T) {
 		},
 		"an approval is asked for": {
 			upToGate(goal, "+a"),
-			[]string{"## Waits for your approval", "**put a comma**", "2 files, +3 −1", "and 1 more file", "**Risk** touches CI", "```diff\n+a\n```",
+			[]string{"## Waits for your approval", "**put a comma**", "2 files, +3 -1", "and 1 more file", "**Risk** touches CI", "```diff\n+a\n```",
 				"**reject**: the agent tries again with your reason", "**reject &#45;&#45;final**: the run ends as canceled",
 				`"approvalId": "apr-1-0123456789ab",`, `"decision": "approve"`, "starter approve r1 \\\n  --approval apr-1-0123456789ab", "without a time limit"},
 		},
@@ -100,7 +100,7 @@ func TestDetails(t *testing.T) {
 		},
 		"the checks run": {
 			append(upToGate(goal, "+a"), run.ApprovalGranted{ApprovalID: asked.ApprovalID}, applied, run.PhaseCompleted{Result: run.Patched}, run.PhaseStarted{Role: run.Evaluator}),
-			[]string{"## Running the checks", "- `go test ./...`", "1 patch, 1 file, +1 −0"},
+			[]string{"## Running the checks", "- `go test ./...`", "1 patch, 1 file, +1 -0"},
 		},
 		"a fix is written": {
 			append(upToGate(goal, "+a")[:4], run.PhaseFailed{Error: run.Problem{Code: "no_type", Message: "no answer in it"}}, run.PhaseStarted{Role: run.Fixer}),

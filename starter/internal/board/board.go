@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -138,7 +139,7 @@ func (v *view) ageOf(r Row) string {
 	if GroupOf(r.Listed) == Done {
 		since = r.over()
 	}
-	return terminal.Age(v.now.Sub(since))
+	return display.Age(v.now.Sub(since))
 }
 
 // shownSession is the width of a session's id in a row: one is named by its beginning.
@@ -180,7 +181,7 @@ func (v *view) drawRow(r Row) string {
 // tailsOf returns the figures at the right end of a row: all of them, then less and less.
 func (v *view) tailsOf(r Row) []string {
 	age := fmt.Sprintf("%*s", v.age, v.ageOf(r))
-	cost := story.Usage(r.Used)
+	cost := r.Used.String()
 	if r.Used.Cost > 0 {
 		cost = r.Used.Cost.String()
 	}

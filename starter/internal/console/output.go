@@ -111,4 +111,4 @@ func (c *Console) Printf(format string, args ...any) {
 }
 
 // Ago returns how long ago a moment was.
-func (c *Console) Ago(t time.Time) string { return terminal.Age(c.Now().Sub(t)) }
+func (c *Console) Ago(t time.Time) string { return display.Age(c.Now().Sub(t)) }

@@ -53,7 +53,7 @@ func (f *Follower) progressText(e runs.Execution) string {
 	}
 	f.typed.steers = slices.ContainsFunc(e.Activities, func(a runs.Activity) bool { return a.Beat.Steers })
 	text := ActivityText(e, f.Now())
-	if cost := story.Usage(used); cost != "" {
+	if cost := used.String(); cost != "" {
 		text = cost + " · " + text
 	}
 	return text

@@ -50,7 +50,7 @@ func (t *Teller) tellRejected(e run.Event, p run.ApprovalRejected) []string {
 
 func (t *Teller) tellEnded(e run.Event) []string {
 	took := t.Style.Dim(t.formatSince(t.begun, e.TS) + t.formatIdle())
-	if used := Usage(t.used); used != "" {
+	if used := t.used.String(); used != "" {
 		took += t.Style.Dim(" · " + used)
 	}
 	switch p := e.Payload.(type) {
@@ -60,7 +60,7 @@ func (t *Teller) tellEnded(e run.Event) []string {
 			what = "nothing had to change"
 		}
 		if t.branch != (run.Stat{}) {
-			what += ", " + Stat(t.branch)
+			what += ", " + t.branch.String()
 		}
 		lines := []string{"", t.Style.Good("✓ ") + t.Style.Bold("Completed") + took, "  " + what}
 		if p.Moved != "" {

@@ -46,7 +46,7 @@ func gistOf(e run.Event) string {
 	case run.PhaseFailed:
 		return p.Error.Code + ": " + p.Error.Message
 	case run.PatchProduced:
-		return fmt.Sprintf("%s: %s", Stat(p.Stat), p.Summary)
+		return fmt.Sprintf("%s: %s", p.Stat, p.Summary)
 	case run.ApprovalRequested:
 		if p.Permission != nil {
 			return p.ApprovalID + " " + p.Permission.Summary()
@@ -57,7 +57,7 @@ func gistOf(e run.Event) string {
 	case run.ApprovalRejected:
 		return strings.TrimSpace(p.ApprovalID + bySuffix(p.By) + " " + p.Reason)
 	case run.PatchApplied:
-		return fmt.Sprintf("%.10s, the branch now changes %s", p.Commit, Stat(p.After))
+		return fmt.Sprintf("%.10s, the branch now changes %s", p.Commit, p.After)
 	case run.PatchApplyFailed:
 		return p.Error.Code + ": " + p.Error.Message
 	case run.EvaluationPassed:

@@ -21,7 +21,7 @@ func (t *Teller) tellRequested(p run.ApprovalRequested) []string {
 func (t *Teller) tellChoices(list []run.Choice) []string {
 	var lines []string
 	for _, c := range list {
-		lines = append(lines, t.indentLine("%s attempt %d, %s%s", t.Style.Dim("or "+c.ApprovalID), c.Candidate, Stat(c.Stat), summarySuffix(c.Summary)))
+		lines = append(lines, t.indentLine("%s attempt %d, %s%s", t.Style.Dim("or "+c.ApprovalID), c.Candidate, c.Stat, summarySuffix(c.Summary)))
 		lines = append(lines, t.listItems("risk", c.Risks)...)
 	}
 	return lines
@@ -93,6 +93,3 @@ func (t *Teller) Stat(s run.Stat) string {
 	return fmt.Sprintf("%s, %s %s", display.Count(s.Files, "file", "files"),
 		t.Style.Good(fmt.Sprintf("+%d", s.Added)), t.Style.Bad(fmt.Sprintf("-%d", s.Deleted)))
 }
-
-// Stat returns a diffstat.
-func Stat(s run.Stat) string { return (&Teller{}).Stat(s) }

@@ -60,7 +60,7 @@ func (t *Teller) Tell(e run.Event) []string {
 		return t.tellRejected(e, p)
 	case run.PatchApplied:
 		t.branch = p.After
-		return []string{t.markLine(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now changes "+Stat(p.After))}
+		return []string{t.markLine(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now changes "+p.After.String())}
 	case run.PatchApplyFailed:
 		return t.tellFailure(p.Error)
 	case run.EvaluationPassed:

@@ -149,7 +149,7 @@ func TestStoryOfWhatACutOffCallHasUsed(t *testing.T) {
 		if got := story.UsageOf(e); got != *used {
 			t.Errorf("%T: %+v", end, got)
 		}
-		if told := strings.Join(new(story.Teller).Tell(e), "\n"); !strings.Contains(told, story.Usage(*used)) {
+		if told := strings.Join(new(story.Teller).Tell(e), "\n"); !strings.Contains(told, used.String()) {
 			t.Errorf("%T: no usage in\n%s", end, told)
 		}
 	}

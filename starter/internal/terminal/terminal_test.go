@@ -24,20 +24,6 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-func TestAge(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Hour:       "0s",
-		59 * time.Second: "59s",
-		2 * time.Minute:  "2m",
-		47 * time.Hour:   "47h",
-		48 * time.Hour:   "2d",
-	} {
-		if got := terminal.Age(d); got != want {
-			t.Errorf("Age(%v) = %s, want %s", d, got, want)
-		}
-	}
-}
-
 func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 KB", 4210: "4.2 KB", 1_300_000: "1.3 MB"} {
 		if got := terminal.Bytes(n); got != want {

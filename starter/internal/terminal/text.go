@@ -220,20 +220,6 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// Age formats the time since an event: 12s, 3m, 2h, 5d.
-func Age(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd", d/(24*time.Hour))
-}
-
 // Bytes formats a size for a person: 812 B, 4.2 KB, 1.3 MB, 7.9 GB.
 func Bytes(n int64) string {
 	switch {

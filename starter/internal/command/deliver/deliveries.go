@@ -176,7 +176,7 @@ func deliveryHead(c *factory.Factory) []string {
 func deliveryRows(c *factory.Factory, v deliveryflow.View) (rows [][]string) {
 	for _, e := range slices.Concat(v.Fold.Closed, v.Fold.Queue) {
 		rows = append(rows, []string{
-			terminal.Age(c.Now().Sub(e.CreatedAt)), display.Line(v.Session), display.Line(e.Batch.ID), deliveryState(c, e),
+			display.Age(c.Now().Sub(e.CreatedAt)), display.Line(v.Session), display.Line(e.Batch.ID), deliveryState(c, e),
 			fmt.Sprintf("%d of %d", e.Charged, e.Generation), deliveryGist(e),
 		})
 	}

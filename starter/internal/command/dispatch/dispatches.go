@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -61,7 +62,7 @@ func printPast(c *factory.Factory, found []dispatches.Past) error {
 	s := c.Style()
 	rows := [][]string{{s.Dim("AGE"), s.Dim("TARGET"), s.Dim("INTENT"), s.Dim("ID"), s.Dim("OUTCOME"), ""}}
 	for _, p := range found {
-		rows = append(rows, []string{terminal.Age(c.Now().Sub(p.At)), string(p.Target), string(p.Intent), p.ID[:min(8, len(p.ID))], outcomeIn(s, p), resultGist(p)})
+		rows = append(rows, []string{display.Age(c.Now().Sub(p.At)), string(p.Target), string(p.Intent), p.ID[:min(8, len(p.ID))], outcomeIn(s, p), resultGist(p)})
 	}
 	c.Printf("%s", terminal.Table(rows))
 	return nil

@@ -192,7 +192,7 @@ func drawBoard(c *factory.Factory, b *board.Board, today run.Usage, hosts string
 		lines = c.Height()
 	}
 	title := fmt.Sprintf("ratchet · %s · %s", display.Count(b.Waiting(), "run needs you", "runs need you"), c.Now().Format("15:04"))
-	if used := story.Usage(today); used != "" {
+	if used := today.String(); used != "" {
 		title += " · today " + used
 	}
 	if hosts != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessionruns"
 	"github.com/ratchet-dev/ratchet/host/sessions"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -262,7 +263,7 @@ func printSessions(c *factory.Factory, found []sessions.Listed) error {
 	s := c.Style()
 	rows := [][]string{{s.Dim("SESSION"), s.Dim("STATE"), s.Dim("AGENT"), s.Dim("AGE"), s.Dim("TITLE")}}
 	for _, l := range found {
-		rows = append(rows, []string{string(l.ID), sessionStateIn(s, l.State), story.OneLine(agentText(l), 30), terminal.Age(c.Now().Sub(l.Started)), story.OneLine(cmp.Or(l.Title, l.Repository), 50)})
+		rows = append(rows, []string{string(l.ID), sessionStateIn(s, l.State), story.OneLine(agentText(l), 30), display.Age(c.Now().Sub(l.Started)), story.OneLine(cmp.Or(l.Title, l.Repository), 50)})
 	}
 	c.Printf("%s", terminal.Table(rows))
 	return nil

@@ -65,7 +65,7 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 	if st.Facts.Commits > 0 {
 		row("head", "%s", st.Facts.Head)
 	}
-	row("branch", "%s, %s, %s", st.Facts.Branch, display.Count(st.Facts.Commits, "commit", "commits"), story.Stat(st.Facts.Stat))
+	row("branch", "%s, %s, %s", st.Facts.Branch, display.Count(st.Facts.Commits, "commit", "commits"), st.Facts.Stat)
 	if st.Facts.Moved != "" {
 		row("branch moved", "%s", s.Wait(story.OneLine(st.Facts.Moved, 400)))
 	}
@@ -131,7 +131,7 @@ func printPending(c *factory.Factory, p run.Pending) {
 	if a := p.Approval; a != nil {
 		about := story.OneLine(a.Summary, 200)
 		if a.Permission == nil {
-			about += ", " + story.Stat(a.Stat)
+			about += ", " + a.Stat.String()
 		} else if a.Excerpt != "" {
 			about += "\n" + strings.Join(story.Lines(a.Excerpt, 20), "\n")
 			if strings.HasSuffix(a.Excerpt, "…") {
@@ -143,7 +143,7 @@ func printPending(c *factory.Factory, p run.Pending) {
 			c.PrintWrapped("  %s", story.OneLine(f, 160))
 		}
 		for _, o := range a.Choices {
-			c.PrintWrapped("  or %s, attempt %d by %s: %s, %s", c.Style().Wait(o.ApprovalID), o.Candidate, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
+			c.PrintWrapped("  or %s, attempt %d by %s: %s, %s", c.Style().Wait(o.ApprovalID), o.Candidate, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), o.Stat)
 			for _, r := range o.Risks {
 				c.PrintWrapped("    %s %s", c.Style().Wait("risk:"), story.OneLine(r, 300))
 			}

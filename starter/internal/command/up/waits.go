@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/starter/internal/asking"
@@ -14,7 +15,6 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
-	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // waitsEvery is the time between two looks at the runs that wait.
@@ -84,7 +84,7 @@ func waitLine(c *factory.Factory, r board.Row) string {
 	s := c.Style()
 	since := ""
 	if age := c.Now().Sub(r.Since); !r.Since.IsZero() && age >= time.Minute { // it waited before this process began
-		since = " for " + terminal.Age(age)
+		since = " for " + display.Age(age)
 	}
 	return s.Bold(r.Name.Shown(r.ID)) + " " + s.Wait("waits"+since+": "+r.Wants()) + " " + story.OneLine(r.Title, 120) + "  " + s.Dim(c.Hint("review %s", r.Name.Shown(r.ID)))
 }
