@@ -26,7 +26,7 @@ func TestTheRecordRebuildsTheRun(t *testing.T) {
 	var waits, cuts int
 	rapid.Check(t, func(rt *rapid.T) {
 		w := randomActivities(rt)
-		in := input(rapid.SampledFrom(run.Policies).Draw(rt, "policy"), rapid.IntRange(0, 3).Draw(rt, "fixes"))
+		in := input(rapid.SampledFrom([]run.Policy{run.Always, run.Risky, run.Never}).Draw(rt, "policy"), rapid.IntRange(0, 3).Draw(rt, "fixes"))
 		in.MaxTokens = rapid.SampledFrom([]int64{0, 0, 1500}).Draw(rt, "budget")
 		if rapid.Bool().Draw(rt, "evaluator") {
 			in.Providers.Evaluator = "replay:x"

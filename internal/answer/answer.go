@@ -21,7 +21,7 @@ const (
 
 // UnmarshalText accepts the three words only.
 func (k *Kind) UnmarshalText(b []byte) error {
-	return exact.Word(k, b, "kind of answer", []Kind{Patch, Ask, Noop})
+	return exact.Word(k, b, "kind of answer", Patch, Ask, Noop)
 }
 
 // Answer is one understood answer. Which fields are set depends on Kind.
@@ -61,10 +61,10 @@ const (
 	UnknownFinish Code = "unknown_finish" // the finish reason is not a word of the provider contract
 )
 
-var codes = []Code{Truncated, TooLarge, Empty, NoType, UnknownType, BadResult, ManyResults, ManyPatches, NoPatch, NoQuestion, Contradiction, UnknownFinish}
-
 // UnmarshalText accepts the words of the set only.
-func (c *Code) UnmarshalText(b []byte) error { return exact.Word(c, b, "code", codes) }
+func (c *Code) UnmarshalText(b []byte) error {
+	return exact.Word(c, b, "code", Truncated, TooLarge, Empty, NoType, UnknownType, BadResult, ManyResults, ManyPatches, NoPatch, NoQuestion, Contradiction, UnknownFinish)
+}
 
 // Error says why an answer cannot be used. Message is a sentence for the model.
 type Error struct {

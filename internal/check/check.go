@@ -17,11 +17,9 @@ const (
 	Timeout Status = "timeout" // no end before the deadline
 )
 
-var statuses = []Status{Pass, Fail, Error, Timeout}
-
 // UnmarshalText refuses words that are no status.
 func (s *Status) UnmarshalText(text []byte) error {
-	return exact.Word(s, text, "check status", statuses)
+	return exact.Word(s, text, "check status", Pass, Fail, Error, Timeout)
 }
 
 // Result is one command's outcome, as the evaluation artifact holds it.

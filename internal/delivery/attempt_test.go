@@ -36,7 +36,7 @@ func (w want) with(change func(*want)) want {
 
 func both(name string, happen func(*history, delivery.Begun), w want) []row {
 	var rows []row
-	for _, kind := range delivery.RPCKinds {
+	for _, kind := range []delivery.RPCKind{delivery.TurnStart, delivery.TurnSteer} {
 		rows = append(rows, row{name: name + " " + string(kind), want: w, happen: func(t *testing.T) *history {
 			h, b := tracked(t, kind)
 			happen(h, b)
@@ -526,7 +526,7 @@ func TestObservation(t *testing.T) {
 	} {
 		rows = append(rows, list...)
 	}
-	for _, kind := range delivery.RPCKinds {
+	for _, kind := range []delivery.RPCKind{delivery.TurnStart, delivery.TurnSteer} {
 		rows = append(rows, once("O9 "+string(kind), kind, func(h *history, b delivery.Begun) {
 			h.do(h.accepted(b, turnU), h.seen(b, turnU, delivery.TurnCompleted))
 		}, manual), once("O9, and expired "+string(kind), kind, func(h *history, b delivery.Begun) {

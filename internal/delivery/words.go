@@ -23,11 +23,9 @@ const (
 	TurnSteer RPCKind = "turn_steer" // into the active turn
 )
 
-// RPCKinds lists every kind.
-var RPCKinds = []RPCKind{TurnStart, TurnSteer}
-
-// UnmarshalText returns an error for an unknown kind.
-func (k *RPCKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "rpc kind", RPCKinds) }
+func (k *RPCKind) UnmarshalText(b []byte) error {
+	return exact.Word(k, b, "rpc kind", TurnStart, TurnSteer)
+}
 
 // AttemptState is the state of one attempt.
 type AttemptState string
@@ -40,12 +38,8 @@ const (
 	Abandoned     AttemptState = "abandoned"
 )
 
-// AttemptStates lists every state.
-var AttemptStates = []AttemptState{AcceptPending, Cooldown, Finished, Abandoned}
-
-// UnmarshalText returns an error for an unknown state.
 func (s *AttemptState) UnmarshalText(b []byte) error {
-	return exact.Word(s, b, "attempt state", AttemptStates)
+	return exact.Word(s, b, "attempt state", AcceptPending, Cooldown, Finished, Abandoned)
 }
 
 // RPCState says how far the request is known to have come.
@@ -59,11 +53,9 @@ const (
 	UnknownRPC           RPCState = "unknown"
 )
 
-// RPCStates lists every state.
-var RPCStates = []RPCState{PendingAcceptance, AcceptedRPC, RejectedBeforeAccept, UnknownRPC}
-
-// UnmarshalText returns an error for an unknown state.
-func (s *RPCState) UnmarshalText(b []byte) error { return exact.Word(s, b, "rpc state", RPCStates) }
+func (s *RPCState) UnmarshalText(b []byte) error {
+	return exact.Word(s, b, "rpc state", PendingAcceptance, AcceptedRPC, RejectedBeforeAccept, UnknownRPC)
+}
 
 // Observation says how far the turn of an accepted attempt was observed. It is empty before the
 // acceptance.
@@ -78,12 +70,8 @@ const (
 	Unobserved       Observation = "abandoned"
 )
 
-// Observations lists every state.
-var Observations = []Observation{Tracking, ObservedComplete, Expired, Unobserved}
-
-// UnmarshalText returns an error for an unknown state.
 func (o *Observation) UnmarshalText(b []byte) error {
-	return exact.Word(o, b, "observation", Observations)
+	return exact.Word(o, b, "observation", Tracking, ObservedComplete, Expired, Unobserved)
 }
 
 // Replay says whether a batch may be delivered without a person.
@@ -95,11 +83,9 @@ const (
 	Manual    Replay = "manual_resolution_only"
 )
 
-// Replays lists every policy.
-var Replays = []Replay{Automatic, Manual}
-
-// UnmarshalText returns an error for an unknown policy.
-func (r *Replay) UnmarshalText(b []byte) error { return exact.Word(r, b, "replay policy", Replays) }
+func (r *Replay) UnmarshalText(b []byte) error {
+	return exact.Word(r, b, "replay policy", Automatic, Manual)
+}
 
 // Mode is how much a delivery must be proved harmless.
 type Mode string
@@ -114,8 +100,7 @@ const (
 // Modes lists every mode.
 var Modes = []Mode{StrictSafe, TrustedAll}
 
-// UnmarshalText returns an error for an unknown mode.
-func (m *Mode) UnmarshalText(b []byte) error { return exact.Word(m, b, "mode", Modes) }
+func (m *Mode) UnmarshalText(b []byte) error { return exact.Word(m, b, "mode", Modes...) }
 
 // TurnKind is the kind of a turn.
 type TurnKind string
@@ -127,11 +112,9 @@ const (
 	UnknownTurn TurnKind = "unknown"
 )
 
-// TurnKinds lists every kind.
-var TurnKinds = []TurnKind{RegularTurn, OtherTurn, UnknownTurn}
-
-// UnmarshalText returns an error for an unknown kind.
-func (k *TurnKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "turn kind", TurnKinds) }
+func (k *TurnKind) UnmarshalText(b []byte) error {
+	return exact.Word(k, b, "turn kind", RegularTurn, OtherTurn, UnknownTurn)
+}
 
 // Risk is the risk class of a turn.
 type Risk string
@@ -143,11 +126,9 @@ const (
 	UnknownRisk Risk = "unknown"
 )
 
-// Risks lists every class.
-var Risks = []Risk{LowRisk, MixedRisk, UnknownRisk}
-
-// UnmarshalText returns an error for an unknown class.
-func (r *Risk) UnmarshalText(b []byte) error { return exact.Word(r, b, "risk class", Risks) }
+func (r *Risk) UnmarshalText(b []byte) error {
+	return exact.Word(r, b, "risk class", LowRisk, MixedRisk, UnknownRisk)
+}
 
 // Close is why a batch was closed.
 type Close string
@@ -163,11 +144,9 @@ const (
 	Cancelled        Close = "cancelled"
 )
 
-// Closes lists every reason.
-var Closes = []Close{Delivered, Confirmed, Unconfirmed, WindowExhausted, ResolutionPassed, Cancelled}
-
-// UnmarshalText returns an error for an unknown reason.
-func (c *Close) UnmarshalText(b []byte) error { return exact.Word(c, b, "close reason", Closes) }
+func (c *Close) UnmarshalText(b []byte) error {
+	return exact.Word(c, b, "close reason", Delivered, Confirmed, Unconfirmed, WindowExhausted, ResolutionPassed, Cancelled)
+}
 
 // Audit is a decision that the audit tells.
 type Audit string
@@ -184,13 +163,9 @@ const (
 	AuditManualized Audit = "manualized"
 )
 
-// Audits lists every decision.
-var Audits = []Audit{
-	AuditAllow, AuditDeny, AuditStart, AuditAccepted, AuditRejected, AuditReconciled, AuditObserved, AuditManualized,
+func (a *Audit) UnmarshalText(b []byte) error {
+	return exact.Word(a, b, "audit decision", AuditAllow, AuditDeny, AuditStart, AuditAccepted, AuditRejected, AuditReconciled, AuditObserved, AuditManualized)
 }
-
-// UnmarshalText returns an error for an unknown decision.
-func (a *Audit) UnmarshalText(b []byte) error { return exact.Word(a, b, "audit decision", Audits) }
 
 // TurnEvent is an observation of a turn.
 type TurnEvent string
@@ -208,8 +183,9 @@ const (
 // TurnEvents lists every event.
 var TurnEvents = []TurnEvent{TurnStarted, TurnCompleted, TurnFailed, TurnInterrupted, TurnReplaced}
 
-// UnmarshalText returns an error for an unknown event.
-func (e *TurnEvent) UnmarshalText(b []byte) error { return exact.Word(e, b, "turn event", TurnEvents) }
+func (e *TurnEvent) UnmarshalText(b []byte) error {
+	return exact.Word(e, b, "turn event", TurnEvents...)
+}
 
 // Terminal reports whether the event ends the turn.
 func (e TurnEvent) Terminal() bool { return e != TurnStarted && slices.Contains(TurnEvents, e) }
@@ -242,8 +218,7 @@ const (
 // Refusals lists every refusal.
 var Refusals = []Refusal{Benign, Lost, Busy, NotSent, Permanent}
 
-// UnmarshalText returns an error for an unknown refusal.
-func (r *Refusal) UnmarshalText(b []byte) error { return exact.Word(r, b, "refusal", Refusals) }
+func (r *Refusal) UnmarshalText(b []byte) error { return exact.Word(r, b, "refusal", Refusals...) }
 
 // Activity is whether a thread runs a turn.
 type Activity string
@@ -255,11 +230,9 @@ const (
 	IdleThread      Activity = "idle"
 )
 
-// Activities lists every activity.
-var Activities = []Activity{UnknownActivity, ActiveThread, IdleThread}
-
-// UnmarshalText returns an error for an unknown activity.
-func (a *Activity) UnmarshalText(b []byte) error { return exact.Word(a, b, "activity", Activities) }
+func (a *Activity) UnmarshalText(b []byte) error {
+	return exact.Word(a, b, "activity", UnknownActivity, ActiveThread, IdleThread)
+}
 
 // ActivityOf returns the activity for an agent's status of the thread. Statuses such as notLoaded and
 // systemError prove nothing.
@@ -284,10 +257,6 @@ const (
 	Retired  SessionState = "retired"  // for good
 )
 
-// SessionStates lists every state.
-var SessionStates = []SessionState{Live, Detached, Parked, Retired}
-
-// UnmarshalText returns an error for an unknown state.
 func (s *SessionState) UnmarshalText(b []byte) error {
-	return exact.Word(s, b, "session state", SessionStates)
+	return exact.Word(s, b, "session state", Live, Detached, Parked, Retired)
 }

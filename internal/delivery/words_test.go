@@ -11,7 +11,7 @@ import (
 func set[T ~string, P interface {
 	*T
 	encoding.TextUnmarshaler
-}](known []T) func(word string) (in bool, taken string, err error) {
+}](known ...T) func(word string) (in bool, taken string, err error) {
 	return func(word string) (bool, string, error) {
 		var v T
 		err := P(&v).UnmarshalText([]byte(word))
@@ -23,13 +23,15 @@ func set[T ~string, P interface {
 	}
 }
 
+var closes = []delivery.Close{delivery.Delivered, delivery.Confirmed, delivery.Unconfirmed, delivery.WindowExhausted, delivery.ResolutionPassed, delivery.Cancelled}
+
 func TestWordsAreClosed(t *testing.T) {
 	sets := map[string]func(string) (bool, string, error){
-		"rpc kind": set(delivery.RPCKinds), "attempt": set(delivery.AttemptStates), "rpc": set(delivery.RPCStates),
-		"observation": set(delivery.Observations), "replay": set(delivery.Replays), "mode": set(delivery.Modes),
-		"turn kind": set(delivery.TurnKinds), "risk": set(delivery.Risks), "close": set(delivery.Closes), "audit": set(delivery.Audits),
-		"turn event": set(delivery.TurnEvents), "refusal": set(delivery.Refusals), "activity": set(delivery.Activities),
-		"session": set(delivery.SessionStates), "job": set(delivery.JobStates),
+		"rpc kind": set(delivery.TurnStart, delivery.TurnSteer), "attempt": set(delivery.AcceptPending, delivery.Cooldown, delivery.Finished, delivery.Abandoned), "rpc": set(delivery.PendingAcceptance, delivery.AcceptedRPC, delivery.RejectedBeforeAccept, delivery.UnknownRPC),
+		"observation": set(delivery.Tracking, delivery.ObservedComplete, delivery.Expired, delivery.Unobserved), "replay": set(delivery.Automatic, delivery.Manual), "mode": set(delivery.Modes...),
+		"turn kind": set(delivery.RegularTurn, delivery.OtherTurn, delivery.UnknownTurn), "risk": set(delivery.LowRisk, delivery.MixedRisk, delivery.UnknownRisk), "close": set(closes...), "audit": set(delivery.AuditAllow, delivery.AuditDeny, delivery.AuditStart, delivery.AuditAccepted, delivery.AuditRejected, delivery.AuditReconciled, delivery.AuditObserved, delivery.AuditManualized),
+		"turn event": set(delivery.TurnEvents...), "refusal": set(delivery.Refusals...), "activity": set(delivery.UnknownActivity, delivery.ActiveThread, delivery.IdleThread),
+		"session": set(delivery.Live, delivery.Detached, delivery.Parked, delivery.Retired), "job": set(delivery.JobReady, delivery.JobFailed),
 	}
 	words := []string{
 		"turn_start", "turn_steer", "accept_pending", "cooldown", "closed", "abandoned", "pending_acceptance", "accepted",

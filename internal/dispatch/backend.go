@@ -16,8 +16,9 @@ const (
 // Backends lists every backend.
 var Backends = []Backend{ClaudeCode, Antigravity, Codex, Pi}
 
-// UnmarshalText returns an error for an unknown backend.
-func (b *Backend) UnmarshalText(text []byte) error { return exact.Word(b, text, "backend", Backends) }
+func (b *Backend) UnmarshalText(text []byte) error {
+	return exact.Word(b, text, "backend", Backends...)
+}
 
 // Probed reports whether the backend has an address at which its sessions can be probed and
 // reached. Only pi has one, its control socket. The contract alone does not tell whether a session

@@ -73,5 +73,4 @@ var Kinds = []Kind{
 	Sent, FallbackSent, Enqueued, Completed, Rejected, StartFailed, TurnFailed, ChildExited, LockRetained, ExecutionFailed, Unknown,
 }
 
-// UnmarshalText returns an error for an unknown kind.
-func (k *Kind) UnmarshalText(b []byte) error { return exact.Word(k, b, "outcome", Kinds) }
+func (k *Kind) UnmarshalText(b []byte) error { return exact.Word(k, b, "outcome", Kinds...) }

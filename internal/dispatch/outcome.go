@@ -58,9 +58,8 @@ const (
 	ObserveFailed   Retention = "observe-failed"   // told to end because it could not be watched
 )
 
-// UnmarshalText returns an error for an unknown reason.
 func (r *Retention) UnmarshalText(b []byte) error {
-	return exact.Word(r, b, "retention", []Retention{KillUnconfirmed, ObserveFailed})
+	return exact.Word(r, b, "retention", KillUnconfirmed, ObserveFailed)
 }
 
 // Diagnostic names the process and the files of a retained lock.

@@ -30,8 +30,7 @@ var Reasons = []Reason{
 	MailboxUndeliverable, BadTarget, UntrustedFailFast, TargetLocked, TargetAddressConflict,
 }
 
-// UnmarshalText returns an error for an unknown reason.
-func (r *Reason) UnmarshalText(b []byte) error { return exact.Word(r, b, "reject reason", Reasons) }
+func (r *Reason) UnmarshalText(b []byte) error { return exact.Word(r, b, "reject reason", Reasons...) }
 
 // BeforeProbe reports whether the reason is decided before the target is probed. Exactly these
 // reasons have no liveness.

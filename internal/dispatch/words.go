@@ -19,8 +19,7 @@ const (
 // Intents lists every intent.
 var Intents = []Intent{FireAndForget, OwnedOutcome}
 
-// UnmarshalText returns an error for an unknown intent.
-func (i *Intent) UnmarshalText(b []byte) error { return exact.Word(i, b, "intent", Intents) }
+func (i *Intent) UnmarshalText(b []byte) error { return exact.Word(i, b, "intent", Intents...) }
 
 // Mode says how a busy target takes the message. It means nothing to a mailbox and to a resume.
 type Mode string
@@ -34,8 +33,7 @@ const (
 // Modes lists every mode.
 var Modes = []Mode{Steer, FollowUp}
 
-// UnmarshalText returns an error for an unknown mode.
-func (m *Mode) UnmarshalText(b []byte) error { return exact.Word(m, b, "mode", Modes) }
+func (m *Mode) UnmarshalText(b []byte) error { return exact.Word(m, b, "mode", Modes...) }
 
 // Liveness is the known state of a citizen.
 type Liveness string
@@ -51,8 +49,7 @@ const (
 // Livenesses lists the four facts.
 var Livenesses = []Liveness{Alive, Dead, Indeterminate, Unsupported}
 
-// UnmarshalText returns an error for an unknown liveness.
-func (l *Liveness) UnmarshalText(b []byte) error { return exact.Word(l, b, "liveness", Livenesses) }
+func (l *Liveness) UnmarshalText(b []byte) error { return exact.Word(l, b, "liveness", Livenesses...) }
 
 // Standing is the axis that the table is keyed on: the part of a liveness that bears on routing.
 // Unsupported never reaches it.
@@ -88,8 +85,9 @@ const (
 // Transports lists every transport.
 var Transports = []Transport{ControlSocket, SpawnBg, TmuxLive, MetaMailbox}
 
-// UnmarshalText returns an error for an unknown transport.
-func (t *Transport) UnmarshalText(b []byte) error { return exact.Word(t, b, "transport", Transports) }
+func (t *Transport) UnmarshalText(b []byte) error {
+	return exact.Word(t, b, "transport", Transports...)
+}
 
 // Action is the action on the target.
 type Action string
@@ -103,8 +101,7 @@ const (
 // Actions lists every action.
 var Actions = []Action{Send, Resume}
 
-// UnmarshalText returns an error for an unknown action.
-func (a *Action) UnmarshalText(b []byte) error { return exact.Word(a, b, "action", Actions) }
+func (a *Action) UnmarshalText(b []byte) error { return exact.Word(a, b, "action", Actions...) }
 
 // Ownership says who answers for the target's work on the message.
 type Ownership string
@@ -118,8 +115,9 @@ const (
 // Ownerships lists every ownership.
 var Ownerships = []Ownership{AckOnly, Owned}
 
-// UnmarshalText returns an error for an unknown ownership.
-func (o *Ownership) UnmarshalText(b []byte) error { return exact.Word(o, b, "ownership", Ownerships) }
+func (o *Ownership) UnmarshalText(b []byte) error {
+	return exact.Word(o, b, "ownership", Ownerships...)
+}
 
 func known[T ~string](word T, what string, set []T) error {
 	if !slices.Contains(set, word) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Word sets to to the word b, or returns an error that lists the known words. What names the kind of word.
-func Word[T ~string](to *T, b []byte, what string, known []T) error {
+func Word[T ~string](to *T, b []byte, what string, known ...T) error {
 	if !slices.Contains(known, T(b)) {
 		var words []string
 		for _, w := range known {

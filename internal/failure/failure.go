@@ -25,10 +25,7 @@ const (
 // Codes lists every error code.
 var Codes = []Code{Timeout, RateLimit, Auth, BadRequest, Unknown}
 
-// UnmarshalText refuses an unknown code.
-func (c *Code) UnmarshalText(b []byte) error {
-	return exact.Word(c, b, "error code", Codes)
-}
+func (c *Code) UnmarshalText(b []byte) error { return exact.Word(c, b, "error code", Codes...) }
 
 // MaxMessage bounds Error.Message where a provider makes it, because error texts enter the workflow's
 // history.

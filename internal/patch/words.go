@@ -11,13 +11,13 @@ var (
 )
 
 // UnmarshalText accepts the words of the set only.
-func (k *Kind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", kinds) }
+func (k *Kind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", kinds...) }
 
 // UnmarshalText accepts the words of the set only.
-func (r *Result) UnmarshalText(b []byte) error { return exact.Word(r, b, "word", results) }
+func (r *Result) UnmarshalText(b []byte) error { return exact.Word(r, b, "word", results...) }
 
 // UnmarshalText accepts the words of the set only.
-func (k *RefusalKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", refusalKinds) }
+func (k *RefusalKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", refusalKinds...) }
 
 // UnmarshalText accepts the words of the set only.
-func (k *RepairKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", repairKinds) }
+func (k *RepairKind) UnmarshalText(b []byte) error { return exact.Word(k, b, "word", repairKinds...) }

@@ -172,12 +172,8 @@ const (
 	Failed   FinishReason = "error"
 )
 
-// FinishReasons lists every finish reason.
-var FinishReasons = []FinishReason{Stop, Length, TimedOut, Failed}
-
-// UnmarshalText refuses an unknown finish reason.
 func (f *FinishReason) UnmarshalText(b []byte) error {
-	return exact.Word(f, b, "finish reason", FinishReasons)
+	return exact.Word(f, b, "finish reason", Stop, Length, TimedOut, Failed)
 }
 
 // MaxTail bounds Progress.Tail.

@@ -22,7 +22,7 @@ const (
 // UnmarshalText refuses an unknown verdict. A signal with an unknown verdict is
 // dropped whole.
 func (v *Verdict) UnmarshalText(b []byte) error {
-	if exact.Word(v, b, "decision", []Verdict{Approve, Reject, Edit}) != nil {
+	if exact.Word(v, b, "decision", Approve, Reject, Edit) != nil {
 		return fmt.Errorf("invalid decision %q: want approve, reject or edit", clipText(string(b), maxNameBytes))
 	}
 	return nil

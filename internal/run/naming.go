@@ -262,11 +262,9 @@ const (
 	FromDefault    Origin = "default"
 )
 
-var origins = []Origin{FromFlag, FromUser, FromRepository, FromDetection, FromDefault}
-
 // UnmarshalText refuses words that are no origin.
 func (o *Origin) UnmarshalText(text []byte) error {
-	return exact.Word(o, text, "origin", origins)
+	return exact.Word(o, text, "origin", FromFlag, FromUser, FromRepository, FromDetection, FromDefault)
 }
 
 // check returns the errors of the names.

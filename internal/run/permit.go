@@ -20,9 +20,8 @@ const (
 	DenyTools  Tools = "deny"
 )
 
-// UnmarshalText refuses an unknown policy.
 func (t *Tools) UnmarshalText(b []byte) error {
-	return exact.Word(t, b, "tool policy", []Tools{AskTools, AllowTools, DenyTools})
+	return exact.Word(t, b, "tool policy", AskTools, AllowTools, DenyTools)
 }
 
 // Permission is a tool call of an agent that waits for a person. Digest is the

@@ -16,9 +16,8 @@ const (
 	SandboxOff      Sandbox = "off"
 )
 
-// UnmarshalText refuses an unknown policy.
 func (b *Sandbox) UnmarshalText(text []byte) error {
-	return exact.Word(b, text, "sandbox policy", []Sandbox{SandboxRequired, SandboxOff})
+	return exact.Word(b, text, "sandbox policy", SandboxRequired, SandboxOff)
 }
 
 // Off reports whether the programs run without the box. Every word except

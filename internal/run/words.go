@@ -17,11 +17,9 @@ const (
 	Ask      Phase = "ask"
 )
 
-// Phases lists every phase in the order of the loop.
-var Phases = []Phase{Plan, Execute, Evaluate, Fix, Ask}
-
-// UnmarshalText refuses an unknown phase.
-func (p *Phase) UnmarshalText(b []byte) error { return exact.Word(p, b, "phase", Phases) }
+func (p *Phase) UnmarshalText(b []byte) error {
+	return exact.Word(p, b, "phase", Plan, Execute, Evaluate, Fix, Ask)
+}
 
 // Role returns the role that serves the phase; empty for Ask.
 func (p Phase) Role() Role { return roleOf[p] }
@@ -42,8 +40,7 @@ var Roles = []Role{Planner, Developer, Evaluator, Fixer}
 
 var roleOf = map[Phase]Role{Plan: Planner, Execute: Developer, Evaluate: Evaluator, Fix: Fixer}
 
-// UnmarshalText refuses an unknown role.
-func (r *Role) UnmarshalText(b []byte) error { return exact.Word(r, b, "role", Roles) }
+func (r *Role) UnmarshalText(b []byte) error { return exact.Word(r, b, "role", Roles...) }
 
 // Status is the status of a run as the outside sees it.
 type Status string
@@ -62,8 +59,7 @@ const (
 // Statuses lists every status.
 var Statuses = []Status{Created, Running, AwaitingApproval, AwaitingInput, Completed, Failed, Canceled}
 
-// UnmarshalText refuses an unknown status.
-func (s *Status) UnmarshalText(b []byte) error { return exact.Word(s, b, "status", Statuses) }
+func (s *Status) UnmarshalText(b []byte) error { return exact.Word(s, b, "status", Statuses...) }
 
 // Terminal reports whether the run has ended.
 func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Canceled }
@@ -106,11 +102,9 @@ const (
 	Never  Policy = "never"
 )
 
-// Policies lists every policy.
-var Policies = []Policy{Always, Risky, Never}
-
-// UnmarshalText refuses an unknown policy.
-func (p *Policy) UnmarshalText(b []byte) error { return exact.Word(p, b, "approval policy", Policies) }
+func (p *Policy) UnmarshalText(b []byte) error {
+	return exact.Word(p, b, "approval policy", Always, Risky, Never)
+}
 
 // Result is the result of a phase that ended normally.
 type Result string
@@ -130,7 +124,6 @@ const (
 	noOutcome Result = ""
 )
 
-var results = []Result{Planned, Patched, Rejected, Asked, Noop, Pass, Fixable, Blocked, Answered}
-
-// UnmarshalText refuses an unknown result.
-func (r *Result) UnmarshalText(b []byte) error { return exact.Word(r, b, "result", results) }
+func (r *Result) UnmarshalText(b []byte) error {
+	return exact.Word(r, b, "result", Planned, Patched, Rejected, Asked, Noop, Pass, Fixable, Blocked, Answered)
+}

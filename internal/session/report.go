@@ -83,7 +83,6 @@ const (
 	TurnClosed  SightKind = "closed"
 )
 
-// UnmarshalText refuses an unknown kind.
 func (k *SightKind) UnmarshalText(b []byte) error {
-	return exact.Word(k, b, "sight", []SightKind{TurnOpened, UserMessage, TurnClosed})
+	return exact.Word(k, b, "sight", TurnOpened, UserMessage, TurnClosed)
 }

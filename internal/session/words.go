@@ -56,11 +56,9 @@ const (
 	Retired  State = "retired"  // the session has ended for good
 )
 
-// States lists every state.
-var States = []State{Starting, Idle, Working, Asking, Asleep, Dead, Lost, Foreign, Unable, Retired}
-
-// UnmarshalText refuses an unknown state.
-func (s *State) UnmarshalText(b []byte) error { return exact.Word(s, b, "session state", States) }
+func (s *State) UnmarshalText(b []byte) error {
+	return exact.Word(s, b, "session state", Starting, Idle, Working, Asking, Asleep, Dead, Lost, Foreign, Unable, Retired)
+}
 
 // End is the way in which a sitting ended: the time between the start of an agent's process and its end.
 type End string
@@ -76,11 +74,9 @@ const (
 	Forgotten End = "forgotten" // nothing was started: the agent knows its own session no more
 )
 
-// Ends lists every end.
-var Ends = []End{Slept, Ended, Died, WasLost, Held, Unstarted, Forgotten}
-
-// UnmarshalText refuses an unknown end.
-func (e *End) UnmarshalText(b []byte) error { return exact.Word(e, b, "end of an agent process", Ends) }
+func (e *End) UnmarshalText(b []byte) error {
+	return exact.Word(e, b, "end of an agent process", Slept, Ended, Died, WasLost, Held, Unstarted, Forgotten)
+}
 
 // Outcome is the way in which a message ended.
 type Outcome string
@@ -95,11 +91,9 @@ const (
 	Withdrawn   Outcome = "withdrawn"   // it was never handed over: the session was stopped or retired
 )
 
-// Outcomes lists every outcome.
-var Outcomes = []Outcome{Completed, Interrupted, Failed, CutOff, Unknown, Withdrawn}
-
-// UnmarshalText refuses an unknown outcome.
-func (o *Outcome) UnmarshalText(b []byte) error { return exact.Word(o, b, "outcome", Outcomes) }
+func (o *Outcome) UnmarshalText(b []byte) error {
+	return exact.Word(o, b, "outcome", Completed, Interrupted, Failed, CutOff, Unknown, Withdrawn)
+}
 
 // Stage says how far the note on disk shows the handing over of a message.
 type Stage string
@@ -111,8 +105,4 @@ const (
 	Closed Stage = "closed" // the turn ended
 )
 
-// Stages lists every stage.
-var Stages = []Stage{Begun, Heard, Closed}
-
-// UnmarshalText refuses an unknown stage.
-func (s *Stage) UnmarshalText(b []byte) error { return exact.Word(s, b, "stage", Stages) }
+func (s *Stage) UnmarshalText(b []byte) error { return exact.Word(s, b, "stage", Begun, Heard, Closed) }

@@ -18,9 +18,7 @@ const (
 var decisions = []Word{Pass, Fix, Ask}
 
 // UnmarshalText accepts the three words only.
-func (d *Word) UnmarshalText(b []byte) error {
-	return exact.Word(d, b, "decision", decisions)
-}
+func (d *Word) UnmarshalText(b []byte) error { return exact.Word(d, b, "decision", decisions...) }
 
 // Verdict is one parsed verdict.
 type Verdict struct {

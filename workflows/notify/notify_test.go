@@ -53,7 +53,7 @@ func TestANoticeIsDelivered(t *testing.T) {
 				}
 				return errors.New("away")
 			}, activity.RegisterOptions{Name: "Tell"})
-			e.ExecuteWorkflow(notify.Notice, notify.Input{Notice: notices.Notice{ID: "notice-1", Kind: notices.Approval}, Channels: run.Channels})
+			e.ExecuteWorkflow(notify.Notice, notify.Input{Notice: notices.Notice{ID: "notice-1", Kind: notices.Approval}, Channels: []run.Channel{run.CommandChannel, run.WebhookChannel}})
 			var out notify.Result
 			if err := e.GetWorkflowResult(&out); err != nil {
 				t.Fatal(err)
