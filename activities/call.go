@@ -95,7 +95,8 @@ func (t *attempt) makeCall(ctx context.Context, p provider.Provider, req provide
 	ctx, stop := endure(ctx)
 	defer stop()
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
-		t.seen.store(pr.Used)
+		used := pr.Used
+		t.seen.last.Store(&used)
 		t.show(report.Progress{Doing: t.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: t.redact.String(pr.Tail), Used: pr.Used, Steers: pr.Steers})
 	})
 	text := t.redact.Bytes([]byte(resp.RawText))
@@ -111,8 +112,6 @@ func (t *attempt) makeCall(ctx context.Context, p provider.Provider, req provide
 
 // usageSeen is the usage of a call that its provider has told of while it works. The zero value is none.
 type usageSeen struct{ last atomic.Pointer[run.Usage] }
-
-func (u *usageSeen) store(used run.Usage) { u.last.Store(&used) }
 
 func (u *usageSeen) load() run.Usage {
 	if used := u.last.Load(); used != nil {

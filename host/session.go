@@ -29,7 +29,7 @@ func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox, kit
 	env := c.catalogEnv()
 	env.State = c.RunsDir
 	return sessionacts.New(sessionacts.Config{
-		Runs: runs, Redact: c.redactor(), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle, Host: host, Kit: kits,
+		Runs: runs, Redact: c.redactor(), LookupEnv: c.lookup, Queue: fmt.Sprintf("ratchet-owner-%d-%s", os.Getpid(), uuid.NewString()), Most: c.Sessions, Idle: c.SessionIdle, Host: host, Kit: kits,
 		Tools: &sessionruns.Server{RunsDir: c.RunsDir, Queue: cmp.Or(c.TaskQueue, temporalclient.TaskQueue)},
 		Open: func(o sessionacts.Opening) (agent.Adapter, error) {
 			spec, err := catalog.Parse(o.Spec)
@@ -76,11 +76,6 @@ func (h *Host) sessionWorkers(w *Worker, liveness *Liveness) []worker.Worker {
 // waitingSittings is the number of sittings that wait in a worker until an idle agent has made room. More
 // wait in the engine.
 const waitingSittings = 2
-
-// ownQueue returns the name of a task queue that no other process serves, now or later.
-func ownQueue() string {
-	return fmt.Sprintf("ratchet-owner-%d-%s", os.Getpid(), uuid.NewString())
-}
 
 // The bounds of the flags of sessions.
 const (

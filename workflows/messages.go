@@ -64,7 +64,7 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		}),
 		message.Register(ctx, r.inbox, message.Kind[run.Note, Accepted]{
 			Name: NoteMessage, Form: `{"text":"...","by":"..."}`,
-			Check: r.checkNote, Parse: run.ParseNote, Take: r.takeNote,
+			Check: r.s.CheckNote, Parse: run.ParseNote, Take: r.takeNote,
 		}),
 	)
 	r.inbox.Serve(ctx)
@@ -125,8 +125,6 @@ func (r *runner) takeReply(a run.Reply) Accepted {
 	}
 	return Accepted{RunID: r.s.Input.RunID, ID: a.QuestionID}
 }
-
-func (r *runner) checkNote(n run.Note) error { return r.s.CheckNote(n) }
 
 func (r *runner) takeNote(n run.Note) Accepted {
 	r.s.AddNote(n)

@@ -45,10 +45,6 @@ type oneAnswer struct {
 	end      time.Time
 }
 
-func newAnswers(c Config, engine Runs, now func() time.Time) *answers {
-	return &answers{runs: engine, secret: c.ReplySecret, now: now, open: map[string]oneAnswer{}, seen: map[string]time.Time{}}
-}
-
 // isDirect reports whether a request is a decision from elsewhere, and of no browser.
 func isDirect(r *http.Request) bool {
 	return r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, answerPath) || r.URL.Path == replyPath) &&

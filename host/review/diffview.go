@@ -1,7 +1,6 @@
 package review
 
 import (
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -65,9 +64,6 @@ type room struct {
 
 // sharedRoom returns the room of a page with many files.
 func sharedRoom() *room { return &room{maxShown, maxColumn, maxColour} }
-
-// ownRoom returns the room of a page with one file.
-func ownRoom() *room { return &room{maxAlone, maxAlone - lineCost, maxColour} }
 
 // fit returns the lines that are still shown, and takes their bytes from the room.
 func (r *room) fit(lines []hunks.Line) []hunks.Line {
@@ -192,5 +188,3 @@ func spansOf(name string, all []hunks.Line, without udiff.Op, left *room) [][]sy
 	}
 	return spans
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -137,7 +137,7 @@ func (v *gateView) addFiles(id run.ID, files []hunks.File) {
 	for i, f := range v.Files {
 		lines, cut = lines+f.Hidden, cut+f.Cut
 		if f.LeftOut() != "" {
-			v.Files[i].Link = RunPath(id) + "/file?" + url.Values{attemptField: {v.ID}, fileField: {itoa(i)}}.Encode()
+			v.Files[i].Link = RunPath(id) + "/file?" + url.Values{attemptField: {v.ID}, fileField: {strconv.Itoa(i)}}.Encode()
 		}
 	}
 	if out := leftOut(len(files)-len(v.Files), lines, cut); out != "" {
@@ -166,7 +166,7 @@ func chooseAttempt(a run.PendingApproval, id string) (run.PendingApproval, []att
 }
 
 func attemptLabel(n int, provider string, s run.Stat) string {
-	label := "Attempt " + itoa(n) + " · +" + itoa(s.Added) + " −" + itoa(s.Deleted)
+	label := "Attempt " + strconv.Itoa(n) + " · +" + strconv.Itoa(s.Added) + " −" + strconv.Itoa(s.Deleted)
 	if provider != "" {
 		label += " · " + display.Line(provider)
 	}
@@ -296,7 +296,7 @@ func (p *page) showFile(w http.ResponseWriter, r request, id run.ID) {
 		showError(w, r, http.StatusNotFound, "The patch has no such file.")
 		return
 	}
-	v := showFiles(files[n:n+1], ownRoom())[0]
+	v := showFiles(files[n:n+1], &room{maxAlone, maxAlone - lineCost, maxColour})[0]
 	v.Closed = false
 	v.Link = RunPath(id) + "/patch?" + url.Values{attemptField: {askedOf(r).attempt}}.Encode()
 	renderPage(w, http.StatusOK, "one-file", oneFile{

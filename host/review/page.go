@@ -31,12 +31,6 @@ type page struct {
 	waits   []row
 }
 
-func newPage(c Config, engine Runs, record Record) *page {
-	return &page{
-		runs: engine, record: record, sessions: c.Sessions, tickets: c.Tickets, commands: c.Commands, hosts: c.Hosts, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks(),
-	}
-}
-
 // shell is what every page has around its content.
 type shell struct {
 	Title  string

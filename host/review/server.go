@@ -219,12 +219,12 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 		key: s.key, hosts: hosts, origins: origins, port: port, secure: secure, proxy: c.Proxy,
 		now: time.Now, used: map[string]bool{}, links: map[string]shortLink{},
 	}
-	s.door, s.answers = d, newAnswers(c, engine, time.Now)
+	s.door, s.answers = d, &answers{runs: engine, secret: c.ReplySecret, now: time.Now, open: map[string]oneAnswer{}, seen: map[string]time.Time{}}
 	d.answers = s.answers
 	if c.WebUI != nil {
 		d.webUI = newWebUI(c.WebUI)
 	}
-	p := newPage(c, engine, record)
+	p := &page{runs: engine, record: record, sessions: c.Sessions, tickets: c.Tickets, commands: c.Commands, hosts: c.Hosts, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks()}
 	s.http = &http.Server{
 		Handler: d.guardHandler(p.serveRequest), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: discard,

@@ -116,7 +116,10 @@ func (s *Server) acceptPeers(ctx context.Context) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // out of files, or the peer is gone already
-			pauseAccept(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptPause):
+			}
 			continue
 		}
 		select {
@@ -129,12 +132,5 @@ func (s *Server) acceptPeers(ctx context.Context) {
 			defer func() { <-slots }()
 			servePeer(ctx, &peer{conn: conn, session: s.session, limits: s.limits})
 		})
-	}
-}
-
-func pauseAccept(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(acceptPause):
 	}
 }

@@ -17,12 +17,6 @@ type listener struct {
 	open map[*session]bool
 }
 
-func newListener(l net.Listener, limit int) *listener {
-	return &listener{
-		Listener: l, free: make(chan struct{}, limit), closed: make(chan struct{}), open: map[*session]bool{},
-	}
-}
-
 // Accept waits for a free place and for a connection.
 func (l *listener) Accept() (net.Conn, error) {
 	select {

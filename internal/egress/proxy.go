@@ -111,7 +111,7 @@ func Open(c Config) (*Proxy, error) {
 		p.end()
 		return nil, errors.Join(fmt.Errorf("listen for the sandbox: %w", err), os.RemoveAll(dir))
 	}
-	p.listener = newListener(unix, p.limits.Connections)
+	p.listener = &listener{Listener: unix, free: make(chan struct{}, p.limits.Connections), closed: make(chan struct{}), open: map[*session]bool{}}
 	p.serve()
 	return p, nil
 }
@@ -190,5 +190,3 @@ func (p *Proxy) serve() {
 }
 
 type sessionKey struct{}
-
-func sessionOf(r *http.Request) *session { return r.Context().Value(sessionKey{}).(*session) }

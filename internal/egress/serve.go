@@ -25,7 +25,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.working.Done()
-	s := sessionOf(r)
+	s := r.Context().Value(sessionKey{}).(*session)
 	s.unanswered.Store(false)
 	defer s.unanswered.Store(false)
 	switch {

@@ -35,7 +35,7 @@ func (b builder) program(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return "", fmt.Errorf("the engine is built once into your cache directory, which is not writable: %w; fix: set XDG_CACHE_HOME to a writable directory", err)
 	}
-	lock, err := b.lock(ctx)
+	lock, err := lockFile(ctx, filepath.Join(b.dir, "lock"), sync.OnceFunc(func() { b.say("waiting for another process to build the engine") }))
 	if err != nil {
 		return "", fmt.Errorf("wait for another build of the engine: %w", err)
 	}
@@ -53,11 +53,6 @@ func (b builder) say(format string, args ...any) {
 	if b.progress != nil {
 		b.progress(fmt.Sprintf(format, args...))
 	}
-}
-
-// lock locks the directory of the program.
-func (b builder) lock(ctx context.Context) (*os.File, error) {
-	return lockFile(ctx, filepath.Join(b.dir, "lock"), sync.OnceFunc(func() { b.say("waiting for another process to build the engine") }))
 }
 
 func (b builder) build(ctx context.Context, path string, lock *os.File) error {

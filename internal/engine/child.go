@@ -83,9 +83,6 @@ func environment() []string {
 
 func (c *child) kill() { _ = c.cmd.Process.Kill() }
 
-// askToEnd asks the program to end.
-func (c *child) askToEnd() { _ = c.stdin.Close() }
-
 // line returns the first line of standard output, or the part of it that has arrived.
 func (c *child) line() []byte { return c.stdout.bytes() }
 

@@ -216,7 +216,7 @@ func (e *Engine) ended() error {
 // engine, which loses nothing either. A second call waits as the first does.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.stopping.Store(true)
-	e.child.askToEnd()
+	_ = e.child.stdin.Close()
 	select {
 	case <-e.child.done:
 		return nil

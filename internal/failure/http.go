@@ -35,7 +35,7 @@ func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *E
 		if said.isTooLong() {
 			e.Message = TooLong + ": " + e.Message
 		}
-	case status == http.StatusPaymentRequired || said.isBilling() || said.isQuota() && named == 0:
+	case status == http.StatusPaymentRequired || said.isBilling() || said.hasPhrase("exceeded your current quota") && named == 0:
 		e.Code, e.Retriable = RateLimit, false
 		e.Message = "quota or credit exhausted: " + e.Message
 	case status == http.StatusRequestEntityTooLarge, status != http.StatusTooManyRequests && said.isTooLong(), said.hasPhrase("request too large for"):
@@ -122,9 +122,6 @@ func (p problem) isBilling() bool {
 	return p.hasWord("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "exceeded_current_quota_error", "arrearage") ||
 		p.hasPhrase("credit balance is too low", "insufficient balance", "insufficient credit", "used all available credits", "spending cap", "spending limit")
 }
-
-// isQuota reports whether a quota is exhausted: for a minute, for a day, or until the bill is paid.
-func (p problem) isQuota() bool { return p.hasPhrase("exceeded your current quota") }
 
 // tooLong matches what servers say of a prompt that is too long for the model.
 var tooLong = regexp.MustCompile(`(?i)\b(?:inputs?|prompts?|requests?|messages?|token count|sequence length)\b[^.]{0,60}\b(?:too (?:long|large)\b|exceed|must have less than|tokens must be <)` +

@@ -105,7 +105,7 @@ func Prepare(ctx context.Context, in Input) (*Plan, error) {
 
 // prepare makes the commits of a plan: commit gets the tip of an earlier merge, or the commit that has undone it.
 func prepare(ctx context.Context, p *Plan, commit func(p *Plan, merged, undone run.Commit) error) (_ *Plan, err error) {
-	if p.at, err = locateByUser(ctx, p.in.Repository); err != nil {
+	if p.at, err = locate(p.in.Repository, func(args ...string) (string, error) { return git.User{Dir: p.in.Repository}.Run(ctx, args...) }); err != nil {
 		return nil, err
 	}
 	unlock, err := p.at.lock(ctx)

@@ -27,11 +27,6 @@ type place struct {
 	named bool
 }
 
-// locateByUser finds the repository by the user's git, which refuses one that another user owns.
-func locateByUser(ctx context.Context, dir string) (place, error) {
-	return locate(dir, func(args ...string) (string, error) { return git.User{Dir: dir}.Run(ctx, args...) })
-}
-
 // locateRepository finds the repository without the user's configuration.
 func locateRepository(ctx context.Context, dir string) (place, error) {
 	return locate(dir, func(args ...string) (string, error) {

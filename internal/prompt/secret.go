@@ -48,9 +48,6 @@ var manifests = []string{
 // isLock reports whether name is a lock file.
 func isLock(name string) bool { return slices.Contains(lockFiles, path.Base(name)) }
 
-// isManifest reports whether name is a manifest at the top level.
-func isManifest(name string) bool { return !strings.Contains(name, "/") && matchesAny(manifests, name) }
-
 // matchesAny reports whether name matches one of forms.
 func matchesAny(forms []string, name string) bool {
 	return slices.ContainsFunc(forms, func(form string) bool {

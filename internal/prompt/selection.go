@@ -109,7 +109,7 @@ func (c *selection) pointedFiles(changed []string) []string {
 // addManifests adds the small manifests.
 func (c *selection) addManifests(visible []File) {
 	for _, f := range visible {
-		if isManifest(f.Path) && f.Size <= maxManifest {
+		if !strings.Contains(f.Path, "/") && matchesAny(manifests, f.Path) && f.Size <= maxManifest {
 			c.addFile(f, false)
 		}
 	}

@@ -80,5 +80,3 @@ func approvalID(iteration int, d Digest) string { return fmt.Sprintf("apr-%d-%.1
 
 // QuestionForm is the format of a question's id: the iteration and the number in it.
 const QuestionForm = "qst-%d-%d"
-
-func questionID(iteration, n int) string { return fmt.Sprintf(QuestionForm, iteration, n) }

@@ -118,7 +118,7 @@ func (s *Snapshot) NewQuestion() QuestionRaised {
 	if asker == "" {
 		asker = Evaluate
 	}
-	return QuestionRaised{QuestionID: questionID(s.State.Iteration, s.Asked+1), Question: *s.Doubt, Asker: asker}
+	return QuestionRaised{QuestionID: fmt.Sprintf(QuestionForm, s.State.Iteration, s.Asked+1), Question: *s.Doubt, Asker: asker}
 }
 
 // WaitLimit returns the longest time that the current wait may last, counted from

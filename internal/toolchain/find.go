@@ -89,7 +89,7 @@ func (f *Finder) addGo(ctx context.Context, k *Kit) {
 	k.addCache(Cache{Dir: env["GOMODCACHE"], Name: "go-mod", Variable: "GOMODCACHE", Readable: true})
 	k.addCache(Cache{Dir: env["GOCACHE"], Name: "go-build", Variable: "GOCACHE"})
 	for _, name := range goSettings {
-		if value := env[name]; value != "" && !holdsPassword(value) {
+		if value := env[name]; value != "" && !(strings.Contains(value, "@") && strings.Contains(value, "://")) {
 			k.Env[name] = value
 		}
 	}
@@ -199,11 +199,6 @@ var (
 	goSettings  = []string{"GOPROXY", "GOPRIVATE", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS"}
 	goVariables = append([]string{"GOROOT", "GOMODCACHE", "GOCACHE"}, goSettings...)
 )
-
-// holdsPassword reports whether a setting has a user or a password in a URL.
-func holdsPassword(value string) bool {
-	return strings.Contains(value, "@") && strings.Contains(value, "://")
-}
 
 // askGo returns Go's directories by `go env`. It asks once, outside of any repository, so that no
 // repository chooses the toolchain that answers.

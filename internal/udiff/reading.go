@@ -44,7 +44,7 @@ func (h *Hunk) Readings() []Reading {
 // findEnds finds where the hunk ends and other text begins. It believes counts that are fulfilled at the
 // end, or at a line that separates; it does not believe others.
 func (h *Hunk) findEnds() []Reading {
-	if h.Fit > 0 && areBlank(h.Lines[h.Fit:]) {
+	if h.Fit > 0 && len(trimBlanks(h.Lines[h.Fit:])) == 0 {
 		return []Reading{{Lines: h.Lines[:h.Fit]}}
 	}
 	full := trimBlanks(h.Lines)
@@ -75,9 +75,6 @@ func trimBlanks(lines []Line) []Line {
 func (l Line) isEmpty() bool {
 	return l.Bare && (len(l.Text) == 0 || string(l.Text) == "\r")
 }
-
-// areBlank reports whether all lines are empty.
-func areBlank(lines []Line) bool { return len(trimBlanks(lines)) == 0 }
 
 // isSeparator reports whether l can stand between a hunk and other text: an empty line, a line without an
 // operation, the signature mark of a mail.

@@ -45,8 +45,6 @@ type bill struct {
 	now, paid run.Micros
 }
 
-func (b *bill) addReport(now run.Micros) { b.now, b.told = now, true }
-
 // billTurn returns the cost of the turn that ends here. It returns nil if the
 // agent has not reported a cost, or has reported the earlier cost for the first
 // time.
@@ -75,7 +73,7 @@ func (s *session) takeUsage(raw json.RawMessage) {
 	decodeLenient(raw, &u)
 	s.context = agent.Context{Used: int(u.Used), Total: int(u.Size)}
 	if u.Cost != nil && u.Cost.Currency == "USD" {
-		s.bill.addReport(agent.Price(u.Cost.Amount))
+		s.bill.now, s.bill.told = agent.Price(u.Cost.Amount), true
 	}
 	switch {
 	case s.turn != nil:

@@ -46,10 +46,6 @@ type permissions struct {
 	allowed map[string]bool
 }
 
-func newPermissions() permissions {
-	return permissions{waiting: map[string]permissionRequest{}, allowed: map[string]bool{}}
-}
-
 // takeBack removes the call of a request that no longer waits.
 func (w permissions) takeBack(request string) (callID string, ok bool) {
 	for callID, a := range w.waiting {

@@ -84,7 +84,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	if err != nil {
 		return nil, greeting{}, err
 	}
-	kept := projects(a.Sandbox.HostPath(o, projectsOf(env)))
+	kept := projects(a.Sandbox.HostPath(o, filepath.Join(configDir(env), "projects")))
 	if o.Resume != "" && kept.lacksUserMessage(ctx, o.Resume) {
 		return nil, greeting{}, agent.ErrNoSession
 	}

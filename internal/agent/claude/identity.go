@@ -66,9 +66,6 @@ func (i *identity) adoptID(id string) *agent.Started {
 // projects is the directory where the client keeps transcripts.
 type projects string
 
-// projectsOf returns the directory as a client with that environment has it.
-func projectsOf(env []string) string { return filepath.Join(configDir(env), "projects") }
-
 // configDir returns the directory in which a client with that environment keeps
 // its state.
 func configDir(env []string) string {

@@ -19,9 +19,6 @@ type meter struct {
 	priced bool
 }
 
-// noteUsage stores the usage of a message; it replaces the one before.
-func (m *meter) noteUsage(u wireUsage) { m.last, m.fresh, m.warned = u, true, false }
-
 func (m *meter) windowFill() agent.Context {
 	return agent.Context{Used: int(m.last.promptTokens()), Total: m.window}
 }

@@ -46,7 +46,7 @@ func newSession(c *child.Child, o agent.Options, fresh string, p projects) *sess
 	s := &session{
 		child: c, queue: agent.NewQueue(), o: o,
 		greetResults: make(chan greetResult, 1), over: make(chan struct{}),
-		id: identity{id: fresh, projects: p}, permissions: newPermissions(),
+		id: identity{id: fresh, projects: p}, permissions: permissions{waiting: map[string]permissionRequest{}, allowed: map[string]bool{}},
 	}
 	if o.Resume != "" {
 		s.id.id, s.id.resumed = o.Resume, true

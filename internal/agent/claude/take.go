@@ -113,7 +113,7 @@ func (s *session) takeAssistant(line []byte) bool {
 		}
 	}
 	if s.turn.addUsage(f.Message.ID, f.Message.Usage) {
-		s.meter.noteUsage(f.Message.Usage)
+		s.meter.last, s.meter.fresh, s.meter.warned = f.Message.Usage, true, false
 		s.queue.Put(agent.UsageUpdate{Tokens: s.turn.tokensSoFar(), Context: s.meter.windowFill()})
 	}
 	return known

@@ -13,10 +13,6 @@ type approvals struct {
 	made    map[string]bool      // every CallID that was used
 }
 
-func newApprovals() approvals {
-	return approvals{pending: map[string]*approval{}, made: map[string]bool{}}
-}
-
 // takeRequest handles a request of the client. A request that cannot be decided
 // is refused at once in the form of its family: the client knows no other answer
 // (CLIENT.md, 13).

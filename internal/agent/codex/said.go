@@ -16,10 +16,6 @@ type partialMessages struct {
 	lastMessage string // the last whole message
 }
 
-func newPartialMessages() partialMessages {
-	return partialMessages{text: map[string]*strings.Builder{}}
-}
-
 // addPiece records a piece that is being reported.
 func (s *partialMessages) addPiece(item, piece string) {
 	text := s.text[item]

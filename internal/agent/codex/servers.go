@@ -13,11 +13,6 @@ type userConfig struct {
 	} `json:"features"`
 }
 
-// keepsAnswers reports whether a steer waits for the answer in progress; see keepAnswers.
-func (c userConfig) keepsAnswers() bool {
-	return c.Features.InstantInterrupt != nil && !*c.Features.InstantInterrupt
-}
-
 // readConfig asks the client for its configuration.
 func (w *conn) readConfig(ctx context.Context) (userConfig, error) {
 	var read struct {

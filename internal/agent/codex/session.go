@@ -50,7 +50,7 @@ type session struct {
 func newSession(c *child.Child, scratch string) *session {
 	s := &session{
 		child: c, conn: newConn(c), queue: agent.NewQueue(), scratch: scratch, over: make(chan struct{}),
-		calls: openCalls{}, approvals: newApprovals(), limits: limits{},
+		calls: openCalls{}, approvals: approvals{pending: map[string]*approval{}, made: map[string]bool{}}, limits: limits{},
 	}
 	c.Pace(s.queue)
 	go s.readFrames()
@@ -183,7 +183,7 @@ func (s *session) windDown(ctx context.Context) {
 	if t := s.abortPending(); t != nil {
 		child.Await(ctx, patience, s.over, t.ended)
 	}
-	s.conn.closeInput()
+	s.conn.queueLine(nil) // closes its input, after all queued lines
 	child.Await(ctx, patience, s.over, s.child.Done())
 }
 

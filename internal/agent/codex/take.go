@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -116,7 +117,7 @@ func (s *session) onTurnCompleted(n notification) bool {
 	if s.running.id == w.ID {
 		s.running = runningTurn{}
 	}
-	s.view.closeTurn(w.ID)
+	s.view.active = slices.DeleteFunc(s.view.active, func(t *turnView) bool { return t.ID == w.ID })
 	s.tellEvent(agent.TurnClosed{ID: w.ID, Status: w.Status, At: time.Now().UTC()})
 	if t := s.turn; t != nil && t.id == w.ID {
 		s.finishTurn(t, w)
@@ -147,7 +148,7 @@ func (s *session) onItemStarted(n notification) bool {
 		return false
 	}
 	if s.isOurThread(n) {
-		s.view.addItem(n.TurnID, i.Type)
+		s.view.trackedTurn(n.TurnID).addItem(i.Type)
 	}
 	if i.Type == "userMessage" && s.isOurThread(n) {
 		s.tellEvent(agent.UserMessage{Turn: n.TurnID, Marker: i.ClientID, First: s.view.addMessage(n.TurnID)})

@@ -154,7 +154,7 @@ func (s *session) openThread(ctx context.Context, o agent.Options, env []string)
 		method = "thread/resume"
 	}
 	s.mu.Lock()
-	s.version, s.keepsAnswers = version, config.keepsAnswers()
+	s.version, s.keepsAnswers = version, config.Features.InstantInterrupt != nil && !*config.Features.InstantInterrupt
 	s.mu.Unlock()
 	return s.conn.callServer(ctx, method, params, func(result json.RawMessage) error { return s.adoptThread(o, result) })
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -39,7 +40,7 @@ type turn struct {
 }
 
 func newTurn(message string) *turn {
-	return &turn{message: message, began: time.Now(), messages: newPartialMessages(), ended: make(chan struct{})}
+	return &turn{message: message, began: time.Now(), messages: partialMessages{text: map[string]*strings.Builder{}}, ended: make(chan struct{})}
 }
 
 // wireTurn is a turn in the client's form.

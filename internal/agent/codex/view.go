@@ -73,9 +73,6 @@ func (v *threadView) addMessage(turn string) bool {
 	return t.opened && t.messages == 1
 }
 
-// addItem takes an item of a turn.
-func (v *threadView) addItem(turn, kind string) { v.trackedTurn(turn).addItem(kind) }
-
 func (t *turnView) addItem(kind string) {
 	switch {
 	case slices.Contains(plainItems, kind):
@@ -88,10 +85,6 @@ func (t *turnView) addItem(kind string) {
 	default:
 		t.Strange = true
 	}
-}
-
-func (v *threadView) closeTurn(id string) {
-	v.active = slices.DeleteFunc(v.active, func(t *turnView) bool { return t.ID == id })
 }
 
 // setStatus takes a status. A thread that is not active runs no turn, though the end of a turn is told

@@ -141,9 +141,6 @@ func (w *conn) sendObject(v any) error {
 	return err
 }
 
-// closeInput closes the server's input after all queued lines.
-func (w *conn) closeInput() { w.queueLine(nil) }
-
 func (w *conn) queueLine(line []byte) {
 	w.mu.Lock()
 	w.lines = append(w.lines, line)

@@ -82,7 +82,7 @@ func (a adapter) Start(ctx context.Context, o agent.Options) (agent.Session, err
 	if err != nil {
 		return nil, err
 	}
-	s := newSession(c, t)
+	s := &session{conn: c, terms: t, system: t.system, queue: agent.NewQueue(), done: make(chan struct{})}
 	go s.readEvents()
 	if err := s.openSession(ctx, o.Resume); err != nil {
 		s.abandonStart()

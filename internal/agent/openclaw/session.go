@@ -38,10 +38,6 @@ type session struct {
 	stopped  bool
 }
 
-func newSession(c *conn, t sessionTerms) *session {
-	return &session{conn: c, terms: t, system: t.system, queue: agent.NewQueue(), done: make(chan struct{})}
-}
-
 // openSession makes the session, or finds it and makes it ours again.
 func (s *session) openSession(ctx context.Context, resume string) error {
 	key := resume

@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -21,8 +20,6 @@ type pause struct {
 
 // pauseID begins the ids of the commands that ask.
 const pauseID = "rest-"
-
-func newPause(n int) pause { return pause{id: fmt.Sprintf("%s%d", pauseID, n)} }
 
 // endPause ends the pause.
 func (r *pause) endPause() {

@@ -43,7 +43,7 @@ type turn struct {
 func newTurn(n int) *turn {
 	return &turn{
 		prompt: fmt.Sprintf("prompt-%d", n), state: fmt.Sprintf("state-%d", n), stats: fmt.Sprintf("stats-%d", n),
-		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}}, pause: newPause(n),
+		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}}, pause: pause{id: fmt.Sprintf("%s%d", pauseID, n)},
 	}
 }
 

@@ -34,7 +34,11 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	}
 	s := scan{dirs: d, look: look, found: make(map[dispatch.GardenID]socketKind), diagnostics: []Diagnostic{}}
 	s.readDir()
-	s.refuseSymlinks()
+	for id, e := range s.found {
+		if e == symlink {
+			s.refuseID(id)
+		}
+	}
 	s.quarantineBad(&store, bad)
 	records = s.quarantineClashes(records)
 	probes := s.probeAll(ctx, records)
@@ -110,14 +114,6 @@ func (s *scan) readDir() {
 			s.found[id] = symlink
 		default:
 			s.found[id] = socket
-		}
-	}
-}
-
-func (s *scan) refuseSymlinks() {
-	for id, e := range s.found {
-		if e == symlink {
-			s.refuseID(id)
 		}
 	}
 }

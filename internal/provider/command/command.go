@@ -96,7 +96,7 @@ func (c command) Generate(ctx context.Context, req provider.Request, progress fu
 	out, end := c.runProgram(ctx, req, input, progress)
 	answer := readAnswer(out)
 	answer.raw = c.Redact.String(answer.raw) // JSON escapes could hide a secret from the redaction of the output
-	if ctx.Err() != nil && !end.endedByItself() {
+	if ctx.Err() != nil && !(end.err == nil && end.result.End == proc.Exited) {
 		return provider.Response{RawText: answer.raw, FinishReason: provider.Failed, DurationMs: time.Since(start).Milliseconds()}, ctx.Err()
 	}
 	resp := answer.toResponse(classifyEnding(end))
@@ -152,7 +152,7 @@ func (c command) runProgram(ctx context.Context, req provider.Request, input []b
 	ctx, stop := context.WithTimeout(ctx, req.Constraints.Timeout())
 	defer stop()
 	out := &output{limit: MaxOutput, full: stop, progress: progress}
-	said := newComplaint()
+	said := complaint{long: proc.NewHeadTail(32<<10, 32<<10), short: proc.NewHeadTail(200, 600)}
 	stdout, stderr := c.Redact.Writer(out), c.Redact.Writer(said)
 
 	result, err := c.run(ctx, proc.Command{
@@ -169,6 +169,6 @@ func (c command) runProgram(ctx context.Context, req provider.Request, input []b
 	said.writeLog(c.Log)
 	return out.kept, ending{
 		program: c.Argv[0], result: result, err: err,
-		flooded: out.over, timeout: req.Constraints.Timeout(), said: said.briefText(),
+		flooded: out.over, timeout: req.Constraints.Timeout(), said: strings.TrimSpace(said.short.String()),
 	}
 }

@@ -20,9 +20,6 @@ type ending struct {
 	said    string        // its standard error, shortened
 }
 
-// endedByItself reports whether the program ended without being killed.
-func (e ending) endedByItself() bool { return e.err == nil && e.result.End == proc.Exited }
-
 // classifyEnding returns the meaning of the ending for a retry (docs/contracts/run.md, 13); nil is
 // success. The caller has ruled out that its own context ended the program.
 func classifyEnding(e ending) *failure.Error {

@@ -41,17 +41,10 @@ func (o *output) Write(p []byte) (int, error) {
 // little for the error message, which enters the workflow's history.
 type complaint struct{ long, short *proc.HeadTail }
 
-func newComplaint() complaint {
-	return complaint{long: proc.NewHeadTail(32<<10, 32<<10), short: proc.NewHeadTail(200, 600)}
-}
-
 func (c complaint) Write(p []byte) (int, error) {
 	c.short.Write(p)
 	return c.long.Write(p)
 }
-
-// briefText returns the short form for the error message.
-func (c complaint) briefText() string { return strings.TrimSpace(c.short.String()) }
 
 // writeLog ignores the errors of the log, because a full disk must not cost an answer.
 func (c complaint) writeLog(w io.Writer) {

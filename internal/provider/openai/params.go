@@ -2,7 +2,6 @@ package openai
 
 import (
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
-	"github.com/ratchet-dev/ratchet/internal/provider/explore"
 )
 
 // params is a request to the Chat Completions API.
@@ -74,17 +73,12 @@ func (w wire) newParams(c chat.Conversation) params {
 		p.MaxTokens = c.MaxOutput
 	}
 	for _, t := range c.Tools {
-		p.Tools = append(p.Tools, newTool(t))
+		p.Tools = append(p.Tools, tool{"function", function{t.Name, t.Description, schema{"object", t.Properties, t.Required}}})
 	}
 	if c.MustAnswer { // the tools stay, because the messages mention their use
 		p.ToolChoice = "none"
 	}
 	return p
-}
-
-// newTool converts a tool.
-func newTool(t explore.Tool) tool {
-	return tool{"function", function{t.Name, t.Description, schema{"object", t.Properties, t.Required}}}
 }
 
 // newMessages returns the messages of the conversation.

@@ -270,7 +270,7 @@ func (c *activeCall) unreportedUsage() *run.Usage {
 // partialResponse returns the unfinished answer. It reports the usage once; a
 // call that only waits reports it at its end.
 func (c *activeCall) partialResponse(ctx context.Context, err error) provider.Response {
-	resp := provider.Response{RawText: c.talk.textSoFar(), FinishReason: provider.Failed}
+	resp := provider.Response{RawText: strings.ToValidUTF8(string(c.talk.text), ""), FinishReason: provider.Failed}
 	if c.talk.Session != nil {
 		c.note.Used = c.talk.callUsage()
 	}

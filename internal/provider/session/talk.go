@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -359,5 +358,3 @@ func (c *activeCall) showProgress(doing string) {
 func (t *talk) callUsage() run.Usage {
 	return t.usedBefore.Add(conduct.UsageOf(t.used))
 }
-
-func (t *talk) textSoFar() string { return strings.ToValidUTF8(string(t.text), "") }

@@ -184,7 +184,7 @@ func (s *server) open(id run.ID) *session {
 	if before := s.sessions[id]; before != nil {
 		before.stop()
 	}
-	s.sessions[id] = newSession(s, id)
+	s.sessions[id] = &session{server: s, id: id}
 	return s.sessions[id]
 }
 

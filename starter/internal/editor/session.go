@@ -48,8 +48,6 @@ type session struct {
 	offered  bool            // the commands were offered
 }
 
-func newSession(s *server, id run.ID) *session { return &session{server: s, id: id} }
-
 // nextID returns the id of the run that continues a run in the same session.
 func nextID(id run.ID) run.ID {
 	return run.ID(uuid.NewSHA1(uuid.NameSpaceURL, []byte("ratchet-editor:"+id)).String())

@@ -153,7 +153,7 @@ func (f *Follower) tellAndWait(ctx context.Context) (run.Status, error) {
 	if err != nil {
 		return f.tolerateTrouble(ctx, err)
 	}
-	f.printRecovered()
+	f.idle, f.lost, f.told = time.Time{}, time.Time{}, false
 	f.quiet++
 	if err := f.tellAll(events); err != nil {
 		return "", err
@@ -263,8 +263,6 @@ func (f *Follower) noWorker(ctx context.Context) error {
 	}
 	return f.waitMoving(ctx, pollActive, "waits for a worker")
 }
-
-func (f *Follower) printRecovered() { f.idle, f.lost, f.told = time.Time{}, time.Time{}, false }
 
 func (f *Follower) sayLine(format string, args ...any) {
 	f.Screen.Linef("  %s %s", f.Screen.Wait("!"), fmt.Sprintf(format, args...))

@@ -28,7 +28,9 @@ func NewPerson(c *factory.Factory, screen *terminal.Screen, id run.ID) *dialog.P
 	}
 	if c.Screen {
 		p.Page = func(text string) error { return pageText(c, text) }
-		p.NewReply = func(text string) (dialog.Draft, error) { return newReply(c, text) }
+		p.NewReply = func(text string) (dialog.Draft, error) {
+			return draft.New(c, "ratchet-*.reason.txt", text, "or give the reason in one line with n")
+		}
 		p.NewEdit = func(patch string) (dialog.Draft, error) {
 			return draft.New(c, "ratchet-*.diff", patch, "or give a patch with `"+c.Hint("edit %s --patch FILE", id)+"`")
 		}
@@ -55,9 +57,4 @@ func pageText(c *factory.Factory, text string) error {
 		return fmt.Errorf("the pager %q: %w", pager, err)
 	}
 	return nil
-}
-
-// newReply begins the reply by which a person refuses a patch.
-func newReply(c *factory.Factory, text string) (dialog.Draft, error) {
-	return draft.New(c, "ratchet-*.reason.txt", text, "or give the reason in one line with n")
 }

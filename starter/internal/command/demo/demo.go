@@ -234,7 +234,9 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	f.Notes, f.Typing, f.Title = nil, false, "" // the answers are recorded, and the person is here
 	tell := f.Tell
 	f.Tell = func(e run.Event) error {
-		d.printBefore(e)
+		if e.Type == run.PhaseStartedEvent && e.Phase == run.Fix {
+			d.printComment("The test was real and it failed. The run goes back with its output; no person is needed for that.")
+		}
 		if err := tell(e); err != nil {
 			return err
 		}
@@ -304,13 +306,6 @@ func (d *demo) tellSlow(e runs.Execution) {
 			d.slow = true
 			d.printComment("`" + demoCheck + "` is still running: this machine is busy, or Go compiles its library first. The demo waits.")
 		}
-	}
-}
-
-// printBefore prints the meaning of the next event.
-func (d *demo) printBefore(e run.Event) {
-	if e.Type == run.PhaseStartedEvent && e.Phase == run.Fix {
-		d.printComment("The test was real and it failed. The run goes back with its output; no person is needed for that.")
 	}
 }
 

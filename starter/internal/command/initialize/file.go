@@ -46,7 +46,7 @@ func (r *Report) content(src workspace.Source) string {
 		line("  %s,", quoted(once.Command))
 	}
 	line("]")
-	if r.timedOut() {
+	if slices.ContainsFunc(r.Checks, func(o checkedOnce) bool { return o.Status == check.Timeout }) {
 		line("# A check had no end in its limit.")
 	}
 	line("check-timeout = %s", quoted(r.limit()))
@@ -110,9 +110,4 @@ func (r *Report) limit() string {
 		return whole + "h"
 	}
 	return text
-}
-
-// timedOut reports whether a check had no end in its limit.
-func (r *Report) timedOut() bool {
-	return slices.ContainsFunc(r.Checks, func(o checkedOnce) bool { return o.Status == check.Timeout })
 }
