@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -163,4 +166,12 @@ type PermissionDecision struct {
 	CallID  string
 	Verdict PermissionVerdict
 	Reason  string // passed to the model if the agent can
+}
+
+// Check returns the error of a decision that no session can take.
+func (d PermissionDecision) Check(ctx context.Context) error {
+	if !slices.Contains([]PermissionVerdict{Allow, AllowSession, Deny, Abort}, d.Verdict) {
+		return fmt.Errorf("unknown verdict %q", d.Verdict)
+	}
+	return ctx.Err()
 }

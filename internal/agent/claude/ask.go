@@ -134,11 +134,8 @@ func (s *session) takeRequest(c controlFrame) bool {
 }
 
 func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
-	if err := ctx.Err(); err != nil {
+	if err := d.Check(ctx); err != nil {
 		return err
-	}
-	if !slices.Contains(verdicts, d.Verdict) {
-		return fmt.Errorf("unknown verdict %q", d.Verdict)
 	}
 	a, err := s.settleRequest(d)
 	if err != nil {
@@ -146,8 +143,6 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	}
 	return s.answerRequest(a, d)
 }
-
-var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
 
 func (s *session) settleRequest(d agent.PermissionDecision) (permissionRequest, error) {
 	s.mu.Lock()

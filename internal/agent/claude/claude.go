@@ -11,7 +11,6 @@ package claude
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/google/uuid"
@@ -108,11 +107,8 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 
 // checkOptions returns an error if no client can work with o.
 func checkOptions(o agent.Options) error {
-	if !filepath.IsAbs(o.Dir) {
-		return badRequest("the working directory %q is not absolute", o.Dir)
-	}
-	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return badRequest("the working directory %s does not exist", o.Dir)
+	if err := o.CheckDir(); err != nil {
+		return err
 	}
 	// The client would take any other text for a title, and might resume a session
 	// with that title.

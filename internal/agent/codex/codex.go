@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -190,11 +189,8 @@ func (s *session) stderrTail() string {
 // checkOptions returns an error if no client can work with o. The client itself
 // would accept a directory that does not exist.
 func checkOptions(o agent.Options) error {
-	if !filepath.IsAbs(o.Dir) {
-		return badRequest("the working directory %q is not absolute", o.Dir)
-	}
-	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return badRequest("the working directory %s does not exist", o.Dir)
+	if err := o.CheckDir(); err != nil {
+		return err
 	}
 	if sandboxModes[o.Sandbox] == "" {
 		return badRequest("unknown sandbox %q", o.Sandbox)

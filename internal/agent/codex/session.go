@@ -3,9 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -125,14 +123,9 @@ func (s *session) Send(ctx context.Context, text string) error {
 	return err
 }
 
-var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
-
 func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
-	if err := ctx.Err(); err != nil {
+	if err := d.Check(ctx); err != nil {
 		return err
-	}
-	if !slices.Contains(verdicts, d.Verdict) {
-		return fmt.Errorf("unknown verdict %q", d.Verdict)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

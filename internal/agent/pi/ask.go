@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -84,14 +83,9 @@ func (s *session) takeGateRequest(r uiRequest) bool {
 	return true
 }
 
-var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
-
 func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
-	if err := ctx.Err(); err != nil {
+	if err := d.Check(ctx); err != nil {
 		return err
-	}
-	if !slices.Contains(verdicts, d.Verdict) {
-		return fmt.Errorf("unknown verdict %q", d.Verdict)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

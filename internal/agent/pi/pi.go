@@ -15,8 +15,6 @@ package pi
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -127,11 +125,8 @@ func checkOptions(t Trust, o agent.Options) error {
 	if o.Sandbox != agent.ReadOnly && o.Sandbox != agent.WorkspaceWrite && o.Sandbox != agent.FullAccess {
 		return badRequest("unknown sandbox %q", o.Sandbox)
 	}
-	if !filepath.IsAbs(o.Dir) {
-		return badRequest("the working directory %q is not absolute", o.Dir)
-	}
-	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return badRequest("the working directory %s does not exist", o.Dir)
+	if err := o.CheckDir(); err != nil {
+		return err
 	}
 	if o.Resume != "" && !sessionID.MatchString(o.Resume) {
 		return agent.ErrNoSession
