@@ -35,7 +35,6 @@ type answers struct {
 
 	mu   sync.Mutex
 	open map[string]oneAnswer // by their codes
-	seen map[string]time.Time // ids of the replies that were taken, and when
 }
 
 // oneAnswer is a decision that a code stands for, once.
@@ -130,15 +129,15 @@ type reply struct {
 
 // The bounds of a signed reply.
 const (
-	maxReply     = 16 << 10 // bytes
-	replySkew    = 5 * time.Minute
-	maxReplySeen = 10_000
+	maxReply  = 16 << 10 // bytes
+	replySkew = 5 * time.Minute
 )
 
-// errForged is the error of a reply that is not signed as it should be, is too old, or was taken already.
-var errForged = errors.New("no reply with a fresh id, a timestamp of now and a signature by the key of the webhook")
+// errForged is the error of a reply that is not signed as it should be, or is too old.
+var errForged = errors.New("no reply with an id, a timestamp of now and a signature by the key of the webhook")
 
-// takeReply takes a reply that is signed as the webhook is, according to Standard Webhooks.
+// takeReply takes a reply that is signed as the webhook is, according to Standard Webhooks. One that is sent again changes
+// nothing: it settles the approval or question that it names, once.
 func (a *answers) takeReply(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReply))
 	if err != nil {
@@ -170,15 +169,10 @@ func (a *answers) takeReply(ctx context.Context, w http.ResponseWriter, r *http.
 	default:
 		return faultError("want approvalId with decision, or questionId with text")
 	}
-	if err != nil && codeOf(err) >= http.StatusInternalServerError { // the sender may send it again: it is not known that it arrived
-		a.mu.Lock()
-		delete(a.seen, r.Header.Get(notify.HeaderID))
-		a.mu.Unlock()
-	}
 	return err
 }
 
-// isSigned reports whether a reply is signed by the key, of now, and new.
+// isSigned reports whether a reply is signed by the key, and of now.
 func (a *answers) isSigned(h http.Header, body []byte) bool {
 	id, now := h.Get(notify.HeaderID), a.now()
 	seconds, err := strconv.ParseInt(h.Get(notify.HeaderTimestamp), 10, 64)
@@ -187,21 +181,7 @@ func (a *answers) isSigned(h http.Header, body []byte) bool {
 		return false
 	}
 	want := a.secret.Sign(id, at, body)
-	if !slices.ContainsFunc(strings.Fields(h.Get(notify.HeaderSignature)), func(got string) bool { return hmac.Equal([]byte(got), []byte(want)) }) {
-		return false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for old, when := range a.seen {
-		if now.Sub(when) > 2*replySkew { // its timestamp is refused by now
-			delete(a.seen, old)
-		}
-	}
-	if _, again := a.seen[id]; again || len(a.seen) >= maxReplySeen {
-		return false
-	}
-	a.seen[id] = now
-	return true
+	return slices.ContainsFunc(strings.Fields(h.Get(notify.HeaderSignature)), func(got string) bool { return hmac.Equal([]byte(got), []byte(want)) })
 }
 
 // NoticeAnswers returns the addresses by which a person answers a notice without the page: each makes one decision, once.

@@ -219,7 +219,7 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 		key: s.key, hosts: hosts, origins: origins, port: port, secure: secure, proxy: c.Proxy,
 		now: time.Now, used: map[string]bool{}, links: map[string]shortLink{},
 	}
-	s.door, s.answers = d, &answers{runs: engine, secret: c.ReplySecret, now: time.Now, open: map[string]oneAnswer{}, seen: map[string]time.Time{}}
+	s.door, s.answers = d, &answers{runs: engine, secret: c.ReplySecret, now: time.Now, open: map[string]oneAnswer{}}
 	d.answers = s.answers
 	if c.WebUI != nil {
 		d.webUI = newWebUI(c.WebUI)
