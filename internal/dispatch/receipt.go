@@ -92,18 +92,19 @@ func (r *Receipt) UnmarshalJSON(b []byte) error {
 }
 
 func parse(b []byte) (Receipt, error) {
-	given, err := exact.Members(b)
-	if err != nil {
+	var given struct{ OK *bool }
+	if err := json.Unmarshal(b, &given); err != nil {
 		return Receipt{}, err
 	}
-	switch string(given["ok"]) {
-	case "true":
+	switch {
+	case given.OK == nil:
+	case *given.OK:
 		var s success
 		if err := exact.Decode(b, &s); err != nil {
 			return Receipt{}, err
 		}
 		return s.receipt()
-	case "false":
+	default:
 		var s reject
 		if err := exact.Decode(b, &s); err != nil {
 			return Receipt{}, err

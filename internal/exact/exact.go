@@ -20,9 +20,13 @@ import (
 // or missing without omitempty or omitzero, a null where the field is no pointer, and bytes that are
 // not UTF-8.
 func Decode(b []byte, to any) error {
-	given, err := Members(b)
+	members, err := Members(b)
 	if err != nil {
 		return err
+	}
+	given := map[string]json.RawMessage{}
+	for _, m := range members {
+		given[m.Name] = m.Value
 	}
 	v := reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
@@ -47,8 +51,15 @@ func Decode(b []byte, to any) error {
 	return nil
 }
 
-// Members splits an object into its members.
-func Members(b []byte) (map[string]json.RawMessage, error) {
+// Member is a member of an object, with its value as it is written.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Members splits an object into its members, in their order. It refuses an object that names a member twice: programs differ
+// in which of the two counts.
+func Members(b []byte) (members []Member, err error) {
 	if !utf8.Valid(b) {
 		return nil, errors.New("not UTF-8")
 	}
@@ -59,21 +70,20 @@ func Members(b []byte) (map[string]json.RawMessage, error) {
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return nil, errors.Join(errors.New("not a JSON object"), err)
 	}
-	given := map[string]json.RawMessage{}
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
 			return nil, err
 		}
 		key := name.(string)
-		if _, twice := given[key]; twice {
+		if slices.ContainsFunc(members, func(m Member) bool { return m.Name == key }) {
 			return nil, fmt.Errorf("member %q is given twice", key)
 		}
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return nil, err
 		}
-		given[key] = raw
+		members = append(members, Member{key, raw})
 	}
-	return given, nil
+	return members, nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/exact"
 	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
@@ -78,7 +79,7 @@ func isOurs(command string) bool {
 const signalName = "inbox.signal"
 
 // entries are the hooks by their events, as Claude Code 2.1.329 reads them.
-func entries(program string) []member {
+func entries(program string) object {
 	hook := map[string]any{"type": "command", "command": commandOf(program), "timeout": 20}
 	bell := map[string]any{
 		"type": "command", "command": commandOf(program), "timeout": 20,
@@ -92,9 +93,9 @@ func entries(program string) []member {
 		return bytes.TrimSpace(b.Bytes())
 	}
 	plain := group(map[string]any{"hooks": []any{hook}})
-	return []member{
-		{"SessionStart", plain}, {"CwdChanged", plain}, {"SessionEnd", plain},
-		{"FileChanged", group(map[string]any{"matcher": signalName, "hooks": []any{bell}})},
+	return object{
+		{Name: "SessionStart", Value: plain}, {Name: "CwdChanged", Value: plain}, {Name: "SessionEnd", Value: plain},
+		{Name: "FileChanged", Value: group(map[string]any{"matcher": signalName, "hooks": []any{bell}})},
 	}
 }
 
@@ -106,14 +107,14 @@ func (s Settings) Install(program string) (Change, error) {
 			return nil, err
 		}
 		for _, m := range entries(program) {
-			groups, _ := hooks.get(m.name)
+			groups, _ := hooks.get(m.Name)
 			var list []json.RawMessage
 			if groups != nil {
 				if err := json.Unmarshal(groups, &list); err != nil {
-					return nil, fmt.Errorf("its hooks of %s are not a list", m.name)
+					return nil, fmt.Errorf("its hooks of %s are not a list", m.Name)
 				}
 			}
-			hooks = hooks.with(m.name, listOf(append(list, m.value)))
+			hooks = hooks.with(m.Name, listOf(append(list, m.Value)))
 		}
 		return hooks, nil
 	}, entries(program))
@@ -123,21 +124,21 @@ func (s Settings) Install(program string) (Change, error) {
 func (s Settings) Remove() (Change, error) { return s.changeHooks(withoutOurs, nil) }
 
 // changeHooks returns the change of the member hooks that edit makes.
-func (s Settings) changeHooks(edit func(object) (object, error), shown []member) (Change, error) {
+func (s Settings) changeHooks(edit func(object) (object, error), shown object) (Change, error) {
 	c, err := s.plan(edit)
 	if err != nil {
 		return Change{}, fmt.Errorf("%s: %w", s.Path, err)
 	}
 	if len(shown) > 0 {
-		c.Entries = string(indented(object{{"hooks", object(wrapped(shown)).bytes()}}.bytes()))
+		c.Entries = string(indented(object{{Name: "hooks", Value: wrapped(shown).bytes()}}.bytes()))
 	}
 	return c, nil
 }
 
-func wrapped(list []member) []member {
-	out := make([]member, 0, len(list))
+func wrapped(list object) object {
+	out := make(object, 0, len(list))
 	for _, m := range list {
-		out = append(out, member{m.name, listOf([]json.RawMessage{m.value})})
+		out = append(out, exact.Member{Name: m.Name, Value: listOf([]json.RawMessage{m.Value})})
 	}
 	return out
 }
@@ -230,14 +231,14 @@ func (c Change) Make() error {
 func withoutOurs(hooks object) (object, error) {
 	for _, m := range hooks {
 		var groups []json.RawMessage
-		if err := json.Unmarshal(m.value, &groups); err != nil {
-			return nil, fmt.Errorf("its hooks of %s are not a list", m.name)
+		if err := json.Unmarshal(m.Value, &groups); err != nil {
+			return nil, fmt.Errorf("its hooks of %s are not a list", m.Name)
 		}
 		var kept []json.RawMessage
 		for _, raw := range groups {
 			group, ours, err := filterGroup(raw)
 			if err != nil {
-				return nil, fmt.Errorf("its hooks of %s: %w", m.name, err)
+				return nil, fmt.Errorf("its hooks of %s: %w", m.Name, err)
 			}
 			if ours && group == nil {
 				continue
@@ -251,7 +252,7 @@ func withoutOurs(hooks object) (object, error) {
 		if len(kept) == 0 && len(groups) > 0 {
 			value = nil
 		}
-		hooks = hooks.with(m.name, value)
+		hooks = hooks.with(m.Name, value)
 	}
 	return hooks, nil
 }

@@ -150,7 +150,7 @@ func TestOddFilesAreLeftAlone(t *testing.T) {
 		"a list":                 {text("[]"), "not a JSON object"},
 		"cut off":                {text(`{"hooks":{`), "not a JSON object"},
 		"comments":               {text("{\n// mine\n}"), "not a JSON object"},
-		"more text follows it":   {text("{} {}"), "more text follows"},
+		"more text follows it":   {text("{} {}"), "not a JSON object"},
 		"a member twice":         {text(`{"hooks":{},"hooks":{}}`), "twice"},
 		"an event twice":         {text(`{"hooks":{"Stop":[],"Stop":[]}}`), "twice"},
 		"hooks that are a list":  {text(`{"hooks":[]}`), "its hooks"},
