@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Traffic counts the targets that a box has reached, and the refused ones. The texts of refusals come from programs of the
@@ -28,11 +30,7 @@ const (
 func (t Traffic) String() string {
 	var parts []string
 	for _, target := range slices.Sorted(maps.Keys(t.Reached)) {
-		noun := "connections"
-		if t.Reached[target] == 1 {
-			noun = "connection"
-		}
-		parts = append(parts, fmt.Sprintf("reached %s, %d %s", target, t.Reached[target], noun))
+		parts = append(parts, fmt.Sprintf("reached %s, %s", target, display.Count(t.Reached[target], "connection", "connections")))
 	}
 	if parts == nil {
 		parts = []string{"reached nothing"}

@@ -87,20 +87,13 @@ func Summary(events []run.Event, report *check.Report, limit int) (string, error
 		}
 	}
 	if s.Fixes > 0 {
-		text += "; " + countFixes(s.Fixes)
+		text += "; " + display.Count(s.Fixes, "fix", "fixes")
 	}
 	text = display.Line(text)
 	if r := []rune(text); len(r) > limit {
 		text = string(r[:limit-1]) + "…"
 	}
 	return text, nil
-}
-
-func countFixes(n int) string {
-	if n == 1 {
-		return "1 fix"
-	}
-	return fmt.Sprintf("%d fixes", n)
 }
 
 // writePatches lists the applied patches with who approved them.

@@ -126,7 +126,7 @@ func (f fold) apply(e Event) error {
 	case SittingEnded:
 		return f.sittingEnded(e)
 	case TurnDropped:
-		return f.dropTurn(e)
+		return f.dropTurn()
 	case Decided:
 		return f.keepDecision(e.Decision)
 	case Chosen:
@@ -313,7 +313,7 @@ func (f fold) turnEnded(e TurnEnded) error {
 	return nil
 }
 
-func (f fold) dropTurn(e TurnDropped) error {
+func (f fold) dropTurn() error {
 	if f.Turn == nil || !f.Turn.Cut || f.Turn.Delivery {
 		return outOfTurn("no turn was cut off")
 	}

@@ -150,7 +150,7 @@ func (b box) archiveBodies(ctx context.Context, msgs []Message, now time.Time) e
 	}
 	defer unlock()
 	file.Sweep(b.dir)
-	if _, err := b.stampState(LastRead, now); err != nil {
+	if err := b.stampState(LastRead, now); err != nil {
 		return err
 	}
 	failpoint.Hit("mailbox.after-receipt")

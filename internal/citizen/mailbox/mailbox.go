@@ -165,7 +165,7 @@ func (b box) putBody(l Mail, now time.Time) (name string, again bool, err error)
 
 // announceMail stamps the state and rings.
 func (b box) announceMail(now time.Time) error {
-	if _, err := b.stampState(LastEnqueued, now); err != nil {
+	if err := b.stampState(LastEnqueued, now); err != nil {
 		return err
 	}
 	failpoint.Hit("mailbox.before-signal")

@@ -80,10 +80,10 @@ func parseState(raw []byte) (s State, err error) {
 }
 
 // stampState sets one member of the state to now. The caller has locked the mailbox.
-func (b box) stampState(which Stamp, now time.Time) (State, error) {
+func (b box) stampState(which Stamp, now time.Time) error {
 	s, err := b.readState()
 	if err != nil {
-		return State{}, err
+		return err
 	}
 	switch at := document.Stamp(now); which {
 	case LastEnqueued:
@@ -91,16 +91,16 @@ func (b box) stampState(which Stamp, now time.Time) (State, error) {
 	case LastRead:
 		s.LastRead = at
 	default:
-		return State{}, fmt.Errorf("state of mailbox %s: no field for %q", b.id, which)
+		return fmt.Errorf("state of mailbox %s: no field for %q", b.id, which)
 	}
 	raw, err := document.Marshal(stateForm{
 		stateVersion, b.id, nullString(s.LastEnqueued), nullString(s.LastDelivered), nullString(s.LastRead),
 	})
 	if err != nil {
-		return State{}, err
+		return err
 	}
 	failpoint.Hit("mailbox.before-stamp")
-	return s, file.Replace(b.statePath(), raw)
+	return file.Replace(b.statePath(), raw)
 }
 
 func nullString(s string) *string {

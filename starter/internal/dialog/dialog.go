@@ -273,7 +273,8 @@ func (g *gate) pressKey(ctx context.Context, key string) (done bool, err error) 
 	case "N":
 		return g.rejectByMail(ctx)
 	case "d":
-		return false, g.pageLines(g.drawPatch())
+		g.pageLines(g.drawPatch())
+		return false, nil
 	case "f":
 		return false, g.byFile(ctx)
 	case "a":

@@ -114,20 +114,19 @@ func (g *gate) showReport() {
 }
 
 // pageLines shows lines in the pager, or prints them.
-func (g *gate) pageLines(lines []string) error {
+func (g *gate) pageLines(lines []string) {
 	if g.Page != nil && len(lines) > shownLines/2 {
 		resume := g.Lines.Suspend()
 		err := g.Page(strings.Join(lines, "\n") + "\n")
 		resume()
 		if err == nil {
-			return nil
+			return
 		}
 		g.printSentence("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
 	}
 	for _, line := range lines {
 		g.Screen.Line(line)
 	}
-	return nil
 }
 
 // byFile shows one file after the other.

@@ -45,27 +45,21 @@ func Print(c *factory.Factory, name, link string) error {
 // WebUI returns the address of the run's page in the Web UI. It is empty unless the engine was
 // found by an engine.json.
 func WebUI(c *factory.Factory, id run.ID) string {
-	page, _ := findWebUI(c, id)
-	return page
-}
-
-// findWebUI also returns the runs directory of the engine.
-func findWebUI(c *factory.Factory, id run.ID) (page, runsDir string) {
 	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.RunsDir})
 	if err != nil || target.Source != temporalclient.EngineFile {
-		return "", ""
+		return ""
 	}
 	f, err := engine.ReadFile(target.RunsDir)
 	if err != nil || f.UI == "" {
-		return "", ""
+		return ""
 	}
-	return RunPage(f.UI, target.Namespace, id), target.RunsDir
+	return RunPage(f.UI, target.Namespace, id)
 }
 
 // Tell says where the run can be seen in a browser: on a terminal by the commands that open it, whose links are
 // long and open once.
 func Tell(c *factory.Factory, r runref.Found) {
-	page, _ := findWebUI(c, r.ID)
+	page := WebUI(c, r.ID)
 	switch {
 	case page == "" || c.JSON:
 	case c.Screen:

@@ -4,14 +4,13 @@ package acp
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/toolserver"
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
 	"github.com/ratchet-dev/ratchet/starter/internal/editor"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -78,21 +77,14 @@ func configOf(c *factory.Factory, flags *pflag.FlagSet, sandbox string) editor.C
 		},
 		Merge: func(ctx context.Context, id run.ID) (string, error) {
 			out, err := c.Call(ctx, "merge", string(id))
-			return string(bytes.TrimSpace(out)), oneLine(err)
+			return string(bytes.TrimSpace(out)), toolserver.OneLine(err)
 		},
 	}
 }
 
 func call(ctx context.Context, c *factory.Factory, args ...string) error {
 	_, err := c.Call(ctx, args...)
-	return oneLine(err)
-}
-
-func oneLine(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(display.OneLine(err.Error(), 600))
+	return toolserver.OneLine(err)
 }
 
 // argsOf returns the flags that were given, as arguments of a command line.

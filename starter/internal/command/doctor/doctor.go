@@ -84,7 +84,7 @@ func New(c *factory.Factory) *cobra.Command {
 				}
 			}
 			found := examine(
-				func() []finding { return []finding{findGit(ctx, c)} },
+				func() []finding { return []finding{findGit(ctx)} },
 				func() []finding { return []finding{findRunsDir(ctx, c), findDisk(c)} },
 				func() []finding { return []finding{findBox(ctx, c, sandbox)} },
 				func() []finding { return findEngine(ctx, c) },
@@ -164,7 +164,7 @@ func printFindings(c *factory.Factory, found []finding) error {
 	return nil
 }
 
-func findGit(ctx context.Context, c *factory.Factory) finding {
+func findGit(ctx context.Context) finding {
 	f := finding{Name: "git", Required: true}
 	version, err := git.Version(ctx)
 	if err != nil {
@@ -252,12 +252,12 @@ func findEngine(ctx context.Context, c *factory.Factory) []finding {
 	}
 	defer t.Close()
 	reach.OK, reach.Detail = true, fmt.Sprintf("%s, namespace %s, named by %s", target.Address, target.Namespace, target.Source)
-	return []finding{reach, findDoor(ctx, c, target), findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.Queue), findAdrift(ctx, c, c.ClientOf(t))}
+	return []finding{reach, findDoor(ctx, target), findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.Queue), findAdrift(ctx, c, c.ClientOf(t))}
 }
 
 // findDoor examines whether the engine asks its callers who they are. Of a server that is not ours
 // it knows what we show.
-func findDoor(ctx context.Context, c *factory.Factory, target temporalclient.Target) finding {
+func findDoor(ctx context.Context, target temporalclient.Target) finding {
 	f := finding{Name: "lock"}
 	if target.Remote() {
 		shown := target.Credentials()
