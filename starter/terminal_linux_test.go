@@ -151,7 +151,7 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	begin("first")
 	begin("second")
 	s := sit(t, program, 110, 24, "--runs-dir", runsDir)
-	s.awaits("2 runs need you", 1)
+	s.awaits("2 need you", 1)
 	s.awaits("+1 -1", 2) // what they wait for is there
 	s.types("x")
 	s.awaits("unknown key;", 1)
@@ -170,7 +170,7 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	s.does("yes", "Enter: back to the board")
 	s.answers("")
 	s.awaits(screenTaken, 4)
-	s.awaitsAfter(screenTaken, "1 run needs you")
+	s.awaitsAfter(screenTaken, "1 needs you")
 	s.types("q")
 	s.leaves(0)
 	if shown := s.shown.String(); strings.Count(shown, screenTaken) != strings.Count(shown, screenGiven) {

@@ -307,10 +307,13 @@ func (c commands) Start(_ context.Context, n review.NewRun) (run.ID, error) {
 // asking are sessions in memory.
 type asking struct{ *engine }
 
-func (a asking) List(context.Context, bool, int) (list []sessions.Listed, err error) {
+func (a asking) Asking(context.Context) (list []sessions.Listed, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.sessions {
+		if s.State != session.Asking {
+			continue
+		}
 		list = append(list, sessions.Listed{ID: s.Input.ID, State: s.State, Title: s.Input.Title, Provider: s.Input.Provider, Repository: s.Input.Repository.Path, Started: s.Since})
 	}
 	return list, nil

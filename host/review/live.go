@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
@@ -130,12 +129,16 @@ func (l *live) sessionChanges(ctx context.Context, id session.ID) <-chan struct{
 	})
 }
 
-// listChanges returns a channel that holds a value when the list of the open runs and sessions has changed. It ends with
+// listChanges returns a channel that holds a value when the list of the open runs, or of the sessions that ask, has changed. It ends with
 // ctx.
 func (l *live) listChanges(ctx context.Context) <-chan struct{} {
 	return pollChanges(ctx, func() (string, error) {
 		open, err := l.runs.List(ctx, runs.Filter{Open: true, Max: maxListed})
-		return fmt.Sprint(open, l.listSessions(ctx)), err
+		if err != nil || l.sessions == nil {
+			return fmt.Sprint(open), err
+		}
+		asking, err := l.sessions.Asking(ctx)
+		return fmt.Sprint(open, asking), err
 	})
 }
 
@@ -158,14 +161,6 @@ func pollChanges(ctx context.Context, look func() (string, error)) <-chan struct
 		}
 	}()
 	return changed
-}
-
-// listSessions returns the open sessions, as far as the engine tells.
-func (l *live) listSessions(ctx context.Context) (open []sessions.Listed) {
-	if l.sessions != nil {
-		open, _ = l.sessions.List(ctx, false, maxSessions)
-	}
-	return open
 }
 
 // stream sends an event at once, so that a page that was made before it misses no change, and with each change of the

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -16,6 +17,7 @@ import (
 
 // page answers requests whose caller is known.
 type page struct {
+	inbox    inbox.Inbox
 	runs     Runs
 	record   Record
 	sessions Sessions // nil: none are shown
@@ -28,13 +30,13 @@ type page struct {
 
 	looking sync.Mutex
 	looked  time.Time // at what waits
-	waits   []row
+	waits   []inbox.Item
 }
 
 // shell is what every page has around its content.
 type shell struct {
 	Title  string
-	Waits  int // runs and sessions that wait
+	Waits  int // runs, sessions and tickets that wait
 	Walk   walk
 	Caller caller
 	Said   string // what the last form has done

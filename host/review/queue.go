@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -8,15 +9,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
-// queueView is the page of all runs and of the sessions that ask.
+// queueView is the page of all runs, and of the sessions and tickets that ask.
 type queueView struct {
 	shell
 	Repositories []choice // to filter by; fewer than two: none are shown
@@ -38,7 +40,7 @@ type group struct {
 	Rows  []row
 }
 
-// row is a run or a session in the queue.
+// row is a run, a session or a ticket in the queue.
 type row struct {
 	Name, Path       string
 	Repository, Goal string
@@ -47,18 +49,12 @@ type row struct {
 	About            string // the patch, the tool or the question
 	Stat, Cost       string
 	Age              string
-
-	root  string // the path of the repository
-	since time.Time
-	of    runs.Listed
 }
 
 // The bounds of the queue.
 const (
-	maxListed  = 200 // runs, besides all that wait
-	maxAsked   = 40  // waiting runs that are asked what they wait for
-	maxDone    = 30
-	askedAtOne = 6 // at once
+	maxListed = 200 // runs, besides all that wait
+	maxDone   = 30
 )
 
 const repoField = "repo" // in an address: the path of the repository that is shown alone
@@ -84,32 +80,29 @@ func (p *page) queueOf(ctx context.Context, only string) (queueView, error) {
 	if err != nil {
 		return queueView{}, err
 	}
-	waits := p.waitsIn(ctx, listed)
-	var rest []runs.Listed
+	others, err := p.inbox.Others(ctx)
+	if err != nil {
+		return queueView{}, err
+	}
+	items := p.inbox.Describe(ctx, append(inbox.Of(listed), others...), nil)
 	roots := map[string]bool{}
-	for _, l := range listed {
-		roots[l.Repository] = true
-		if l.Turn() != runs.NeedsPerson && (only == "" || l.Repository == only) {
-			rest = append(rest, l)
-		}
-	}
-	slices.SortStableFunc(rest, func(a, b runs.Listed) int { return runs.CompareTurns(a, a.Started, b, b.Started) })
-	over := slices.IndexFunc(rest, func(l runs.Listed) bool { return l.Turn() == runs.Over })
-	if over < 0 {
-		over = len(rest)
-	}
-	rest = rest[:min(len(rest), over+maxDone)]
-	p.record.MarkMerged(ctx, rest[over:])
-	for _, w := range waits {
-		roots[w.root] = true
+	for _, i := range items {
+		roots[i.Repository] = true
 	}
 	if only != "" {
-		waits = slices.DeleteFunc(waits, func(r row) bool { return r.root != only })
+		items = slices.DeleteFunc(items, func(i inbox.Item) bool { return i.Repository != only })
 	}
+	inbox.Sort(items)
+	from := func(t runs.Turn) int { // the first item of the turn or a later one
+		return len(items) - len(slices.DeleteFunc(slices.Clone(items), func(i inbox.Item) bool { return i.Turn() < t }))
+	}
+	working, over := from(runs.Working), from(runs.Over)
+	done := items[over:min(len(items), over+maxDone)]
+	inbox.Update(done, func(list []runs.Listed) { p.record.MarkMerged(ctx, list) })
 	return queueView{Repositories: repositoriesOf(roots, only), Groups: []group{
-		{Title: "Needs you", None: "Nothing is waiting for you.", Rows: waits},
-		{Title: "Working", Rows: p.queueRows(rest[:over])},
-		{Title: "Done", Rows: p.queueRows(rest[over:])},
+		{Title: "Needs you", None: "Nothing is waiting for you.", Rows: p.rowsOf(items[:working])},
+		{Title: "Working", Rows: p.rowsOf(items[working:over])},
+		{Title: "Done", Rows: p.rowsOf(done)},
 	}}, nil
 }
 
@@ -128,22 +121,41 @@ func repositoriesOf(roots map[string]bool, only string) []choice {
 	return list
 }
 
-func (p *page) queueRows(list []runs.Listed) (rows []row) {
-	for _, l := range list {
-		rows = append(rows, p.rowOf(l))
+func (p *page) rowsOf(items []inbox.Item) (rows []row) {
+	for _, i := range items {
+		rows = append(rows, p.rowOf(i))
 	}
 	return rows
 }
 
-func (p *page) rowOf(l runs.Listed) row {
-	since := l.Started
-	if l.Ended != nil {
-		since = *l.Ended
+func (p *page) rowOf(i inbox.Item) row {
+	r := row{
+		Name: display.OneLine(i.Shown(), 60), Path: pathOf(i), Repository: display.Line(filepath.Base(i.Repository)), Goal: display.Line(i.Goal), About: display.Line(display.FirstLine(i.About)),
+		Wants: i.Wants(), Mark: markOf(i.Listed), Cost: i.Used.String(),
 	}
-	return row{
-		Name: nameOf(l), Path: RunPath(l.ID), Repository: display.Line(filepath.Base(l.Repository)), Goal: display.Line(l.Goal), Cost: p.record.Usage(l.ID).String(),
-		Wants: l.Word(false), Mark: markOf(l), Age: display.Age(p.now().Sub(since)), root: l.Repository, since: since, of: l,
+	since := i.Waited()
+	if i.Ended != nil {
+		since = *i.Ended
 	}
+	r.Age = display.Age(p.now().Sub(since))
+	if i.Kind == inbox.Run {
+		r.Name, r.Cost = nameOf(i.Listed), cmp.Or(r.Cost, p.record.Usage(i.ID).String())
+	}
+	if i.Stat.Files > 0 {
+		r.Stat = i.Stat.String()
+	}
+	return r
+}
+
+// pathOf returns the path of an item's page.
+func pathOf(i inbox.Item) string {
+	switch i.Kind {
+	case inbox.Session:
+		return sessionPath(session.ID(i.Ref))
+	case inbox.Ticket:
+		return ticketPath(i.Ref)
+	}
+	return RunPath(i.ID)
 }
 
 // markOf returns the class that colours the state of a run.
@@ -159,52 +171,6 @@ func markOf(l runs.Listed) string {
 	return ""
 }
 
-// waitsIn returns the rows of the runs that wait for a person, and of the sessions that ask, the longest wait first.
-func (p *page) waitsIn(ctx context.Context, listed []runs.Listed) []row {
-	waiting := slices.DeleteFunc(slices.Clone(listed), func(l runs.Listed) bool { return l.Turn() != runs.NeedsPerson })
-	rows := slices.Concat(p.askAll(ctx, waiting), p.askingSessions(ctx), p.askingTickets(ctx))
-	slices.SortStableFunc(rows, func(a, b row) int { return a.since.Compare(b.since) })
-	return rows
-}
-
-// askAll asks the waiting runs what they wait for. A run that does not answer is shown by its goal.
-func (p *page) askAll(ctx context.Context, waiting []runs.Listed) []row {
-	rows := p.queueRows(waiting)
-	eachOf(len(rows[:min(len(rows), maxAsked)]), func(i int) {
-		r := &rows[i]
-		if v, err := p.viewRun(ctx, r.of.ID); err == nil {
-			r.addPending(*v.Pending)
-			r.since, r.Age = v.State.UpdatedAt, display.Age(p.now().Sub(v.State.UpdatedAt))
-		}
-	})
-	return rows
-}
-
-// eachOf calls ask with the numbers below n, a few at once.
-func eachOf(n int, ask func(i int)) {
-	var wg sync.WaitGroup
-	turns := make(chan struct{}, askedAtOne)
-	for i := range n {
-		wg.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			ask(i)
-		})
-	}
-	wg.Wait()
-}
-
-func (r *row) addPending(p run.Pending) {
-	switch a, q := p.Approval, p.Question; {
-	case a != nil && a.Permission != nil:
-		r.Wants, r.About = r.of.Word(true), display.Line(a.Summary)
-	case a != nil:
-		r.About, r.Stat = display.Line(a.Summary), a.Stat.String()
-	case q != nil:
-		r.About = display.Line(display.FirstLine(q.Question.Question))
-	}
-}
-
 // walk are the links from one thing that waits to its neighbours.
 type walk struct {
 	Place          string // such as 2 of 5; empty: this page is of nothing that waits
@@ -212,14 +178,14 @@ type walk struct {
 }
 
 // waitsNow returns what waits. Pages that are loaded at once share one look.
-func (p *page) waitsNow(ctx context.Context) []row {
+func (p *page) waitsNow(ctx context.Context) []inbox.Item {
 	p.looking.Lock()
 	defer p.looking.Unlock()
 	if p.now().Sub(p.looked) < waitsFresh {
 		return p.waits
 	}
-	if waiting, err := p.runs.Waiting(ctx); err == nil {
-		p.waits, p.looked = p.waitsIn(ctx, waiting), p.now()
+	if items, err := p.inbox.Gather(ctx); err == nil {
+		p.waits, p.looked = items, p.now()
 	}
 	return p.waits
 }
@@ -230,15 +196,15 @@ const waitsFresh = 2 * time.Second
 // walkFrom returns the neighbours of the page at a path, and the number of what waits.
 func (p *page) walkFrom(ctx context.Context, path string) (w walk, waits int) {
 	rows := p.waitsNow(ctx)
-	at := slices.IndexFunc(rows, func(r row) bool { return r.Path == path })
+	at := slices.IndexFunc(rows, func(i inbox.Item) bool { return pathOf(i) == path })
 	if at >= 0 {
 		w.Place = fmt.Sprintf("%d of %d", at+1, len(rows))
 	}
 	if at > 0 {
-		w.Previous = rows[at-1].Path
+		w.Previous = pathOf(rows[at-1])
 	}
 	if at+1 < len(rows) {
-		w.Next = rows[at+1].Path
+		w.Next = pathOf(rows[at+1])
 	}
 	return w, len(rows)
 }
@@ -250,10 +216,10 @@ func (p *page) nextAfter(ctx context.Context, path string) string {
 	p.looking.Lock()
 	p.looked = time.Time{}
 	p.looking.Unlock()
-	at := slices.IndexFunc(rows, func(r row) bool { return r.Path == path })
+	at := slices.IndexFunc(rows, func(i inbox.Item) bool { return pathOf(i) == path })
 	for i := range rows {
-		if r := rows[(at+1+i)%len(rows)]; r.Path != path {
-			return r.Path
+		if to := pathOf(rows[(at+1+i)%len(rows)]); to != path {
+			return to
 		}
 	}
 	return ""

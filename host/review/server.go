@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -59,15 +59,14 @@ type Record interface {
 
 // Sessions is the part of sessions.Client that the page needs.
 type Sessions interface {
-	List(ctx context.Context, all bool, most int) ([]sessions.Listed, error)
+	inbox.Sessions
 	Find(ctx context.Context, name string) (session.ID, error)
-	State(context.Context, session.ID) (session.Snapshot, error)
 	Send(ctx context.Context, id session.ID, name, updateID string, message, out any) error
 }
 
 // Tickets is the part of runs.Client for tickets and pull requests that the page needs.
 type Tickets interface {
-	AskingTickets(context.Context) ([]runs.TicketView, error)
+	inbox.Tickets
 	Ticket(ctx context.Context, name string) (runs.TicketView, error)
 	AnswerTicket(ctx context.Context, name, text string) error
 	// PullOf returns the pull request of a run; ok is false where there is none.
@@ -224,7 +223,7 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 	if c.WebUI != nil {
 		d.webUI = newWebUI(c.WebUI)
 	}
-	p := &page{runs: engine, record: record, sessions: c.Sessions, tickets: c.Tickets, commands: c.Commands, hosts: c.Hosts, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks()}
+	p := &page{inbox: inbox.Inbox{Runs: engine, Sessions: c.Sessions, Tickets: c.Tickets}, runs: engine, record: record, sessions: c.Sessions, tickets: c.Tickets, commands: c.Commands, hosts: c.Hosts, now: time.Now, live: newLive(engine, c.Sessions), works: newWorks()}
 	s.http = &http.Server{
 		Handler: d.guardHandler(p.serveRequest), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: discard,

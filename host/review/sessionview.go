@@ -2,14 +2,12 @@ package review
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
@@ -17,47 +15,8 @@ import (
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
-// maxSessions bounds the open sessions that are looked at.
-const maxSessions = 100
-
 // sessionPath returns the path of a session's page.
 func sessionPath(id session.ID) string { return sessionsPath + url.PathEscape(string(id)) }
-
-// askingSessions returns the rows of the sessions that wait for a person.
-func (p *page) askingSessions(ctx context.Context) (rows []row) {
-	if p.sessions == nil {
-		return nil
-	}
-	open, err := p.sessions.List(ctx, false, maxSessions)
-	if err != nil {
-		return nil
-	}
-	for _, l := range open {
-		if l.State == session.Asking {
-			name := cmp.Or(l.Title, l.Provider+" session")
-			rows = append(rows, row{
-				Name: display.OneLine(name, 60), Path: sessionPath(l.ID), Repository: display.Line(filepath.Base(l.Repository)), root: l.Repository,
-				Wants: "answer", Mark: "wants", since: l.Started, Age: display.Age(p.now().Sub(l.Started)),
-			})
-		}
-	}
-	ids := slices.DeleteFunc(open, func(l sessions.Listed) bool { return l.State != session.Asking })
-	eachOf(min(len(rows), maxAsked), func(i int) {
-		s, err := p.sessions.State(ctx, ids[i].ID)
-		if err != nil {
-			return
-		}
-		r := &rows[i]
-		r.since, r.Age, r.Cost = s.Since, display.Age(p.now().Sub(s.Since)), s.Usage.String()
-		switch asks := s.Pending().Asks; {
-		case len(asks) > 0:
-			r.Wants, r.About = "allow", display.Line(asks[0].Summary)
-		case s.Doubt != nil:
-			r.About = display.Line(display.FirstLine(s.Doubt.Question.Question))
-		}
-	})
-	return rows
-}
 
 // sessionView is the page of a session.
 type sessionView struct {

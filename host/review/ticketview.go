@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -15,24 +14,6 @@ import (
 
 // ticketPath returns the path of a ticket's page.
 func ticketPath(name string) string { return ticketsPath + url.PathEscape(name) }
-
-// askingTickets returns the rows of the tickets that wait for a person.
-func (p *page) askingTickets(ctx context.Context) (rows []row) {
-	if p.tickets == nil {
-		return nil
-	}
-	list, err := p.tickets.AskingTickets(ctx)
-	if err != nil {
-		return nil
-	}
-	for _, v := range list {
-		rows = append(rows, row{
-			Name: shortTicket(v.Name), Path: ticketPath(v.Name), Repository: display.Line(filepath.Base(v.Repository)), root: v.Repository, Goal: display.Line(v.State.Title),
-			Wants: "answer", Mark: "wants", About: display.Line(v.State.Question.Text), since: v.Since, Age: display.Age(p.now().Sub(v.Since)),
-		})
-	}
-	return rows
-}
 
 // shortTicket returns the name of a ticket without its server.
 func shortTicket(name string) string {

@@ -41,6 +41,9 @@ type Client struct {
 // New returns a client of the runs that workers on the task queue serve.
 func New(c client.Client, queue string) *Client { return &Client{temporal: c, queue: queue} }
 
+// Temporal returns the connection of the client.
+func (c *Client) Temporal() client.Client { return c.temporal }
+
 // Errors that callers tell apart.
 var (
 	// ErrNoWorker reports a run that no worker serves. The engine has the run, but a worker

@@ -114,6 +114,12 @@ func (c Client) List(ctx context.Context, all bool, most int) ([]Listed, error) 
 	return c.listMatching(ctx, query, most)
 }
 
+// Asking returns the sessions that wait for a person.
+func (c Client) Asking(ctx context.Context) ([]Listed, error) {
+	const most = 200
+	return c.listMatching(ctx, fmt.Sprintf("WorkflowType = '%s' AND %s AND %s = '%s'", workflowType, temporalclient.OpenTerm, attribute.StatusName, session.Asking), most)
+}
+
 func (c Client) listMatching(ctx context.Context, query string, most int) ([]Listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package board shows runs by whose turn it is: those that need a person, those that work, and those that
-// are over. It draws lines and follows keys; it asks the engine nothing. Texts of runs come to it as they
+// Package board shows runs by whose turn it is: those that need a person, with the sessions and tickets that do, those that
+// work, and those that are over. It draws lines and follows keys; it asks the engine nothing. Texts of runs come to it as they
 // are, and it makes them safe.
 package board
 
@@ -7,30 +7,16 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
-
-// Row is a run on the board.
-type Row struct {
-	runs.Listed
-	// Title is the subject of the wait: a patch's summary, a tool call, a question; or the goal and the doing of a run
-	// at work. Empty: the goal stands for it.
-	Title string
-	Stat  run.Stat  // of the patch that waits
-	Used  run.Usage // zero: not known
-	Tool  bool      // a tool call waits, not a patch
-	Since time.Time // of the wait; zero: since the start
-	// Ticket is the name of the ticket that asks; empty: the row is a run.
-	Ticket string
-}
 
 // Group is the part of the board that a run belongs to.
 type Group int
@@ -47,28 +33,9 @@ var titles = map[Group]string{Needs: "Needs you", Working: "Working", Done: "Don
 // GroupOf returns the group of a run.
 func GroupOf(l runs.Listed) Group { return Group(l.Turn()) }
 
-// Sort puts runs in the order of the board: the longest wait first, other runs newest first.
-func Sort(rows []Row) {
-	slices.SortStableFunc(rows, func(a, b Row) int { return runs.CompareTurns(a.Listed, a.since(), b.Listed, b.since()) })
-}
-
-func (r Row) since() time.Time {
-	if r.Since.IsZero() {
-		return r.Started
-	}
-	return r.Since
-}
-
-func (r Row) over() time.Time {
-	if r.Ended != nil {
-		return *r.Ended
-	}
-	return r.Started
-}
-
 // Lines draws the rows as groups, for a list without a terminal's help. Columns bound each line; zero: no
 // bound.
-func Lines(s terminal.Style, rows []Row, now time.Time, columns int) []string {
+func Lines(s terminal.Style, rows []inbox.Item, now time.Time, columns int) []string {
 	v := view{style: s, now: now, columns: columns, shortIDs: columns > 0 && columns < wideScreen}
 	v.measureRows(rows)
 	lines, last := []string{}, Group(-1)
@@ -102,42 +69,36 @@ type view struct {
 	name, state, repo, age int // widths of columns
 }
 
-func (v *view) measureRows(rows []Row) {
+func (v *view) measureRows(rows []inbox.Item) {
 	for _, r := range rows {
 		v.name = max(v.name, terminal.Width(v.nameOf(r)))
-		v.state = max(v.state, terminal.Width(r.state()))
-		v.repo = max(v.repo, terminal.Width(r.repository()))
+		v.state = max(v.state, terminal.Width(r.Wants()))
+		v.repo = max(v.repo, terminal.Width(repositoryOf(r)))
 		v.age = max(v.age, len(v.ageOf(r)))
 	}
 }
 
-func (r Row) name() string { return terminal.Clip(story.OneLine(r.Name.Shown(r.ID), 40), 36) }
+func nameOf(r inbox.Item) string { return terminal.Clip(story.OneLine(r.Shown(), 40), 36) }
 
 // nameOf returns the name as the view shows it. A board has no room for all of an id.
-func (v *view) nameOf(r Row) string {
-	if v.shortIDs && r.Name == "" {
-		return terminal.Clip(r.name(), 14)
+func (v *view) nameOf(r inbox.Item) string {
+	if v.shortIDs && (r.Name == "" || r.Kind == inbox.Session) { // the id of a session may be long
+		return terminal.Clip(nameOf(r), 14)
 	}
-	return r.name()
+	return nameOf(r)
 }
 
-func (r Row) repository() string {
+func repositoryOf(r inbox.Item) string {
 	if r.Name != "" { // the name says it
 		return ""
 	}
 	return terminal.Clip(story.OneLine(path.Base(r.Repository), 40), 16)
 }
 
-// state returns in a word or two what the run does, or what it waits for.
-func (r Row) state() string { return r.Word(r.Tool) }
-
-// Wants returns in a word what the run wants of a person.
-func (r Row) Wants() string { return r.state() }
-
-func (v *view) ageOf(r Row) string {
-	since := r.since()
-	if GroupOf(r.Listed) == Done {
-		since = r.over()
+func (v *view) ageOf(r inbox.Item) string {
+	since := r.Waited()
+	if r.Ended != nil {
+		since = *r.Ended
 	}
 	return display.Age(v.now.Sub(since))
 }
@@ -146,8 +107,8 @@ func (v *view) ageOf(r Row) string {
 const shownSession = 9
 
 // drawRow draws a run: name, state, title, and at the right end size, age and cost.
-func (v *view) drawRow(r Row) string {
-	state := r.state()
+func (v *view) drawRow(r inbox.Item) string {
+	state := r.Wants()
 	colour := v.style.Accent
 	switch {
 	case GroupOf(r.Listed) == Needs:
@@ -161,10 +122,10 @@ func (v *view) drawRow(r Row) string {
 	}
 	head := v.style.Bold(v.nameOf(r)) + pad(v.name-terminal.Width(v.nameOf(r))+2) + colour(state) + pad(v.state-terminal.Width(state)+2)
 	if v.repo > 0 {
-		head += r.repository() + pad(v.repo-terminal.Width(r.repository())+2)
+		head += repositoryOf(r) + pad(v.repo-terminal.Width(repositoryOf(r))+2)
 	}
 	tails := v.tailsOf(r)
-	title := story.OneLine(cmp.Or(r.Title, r.Goal), 200)
+	title := story.OneLine(cmp.Or(r.About, r.Goal), 200)
 	if v.columns == 0 {
 		return strings.TrimRight(head+title, " ") + "  " + v.style.Dim(tails[0])
 	}
@@ -179,7 +140,7 @@ func (v *view) drawRow(r Row) string {
 }
 
 // tailsOf returns the figures at the right end of a row: all of them, then less and less.
-func (v *view) tailsOf(r Row) []string {
+func (v *view) tailsOf(r inbox.Item) []string {
 	age := fmt.Sprintf("%*s", v.age, v.ageOf(r))
 	cost := r.Used.String()
 	if r.Used.Cost > 0 {

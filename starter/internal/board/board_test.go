@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/golden"
@@ -18,17 +19,17 @@ var now = time.Date(2026, 11, 22, 15, 4, 0, 0, time.UTC)
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
 // day is a working day's runs.
-func day() []board.Row {
-	row := func(name string, s run.Status, started time.Duration, goal string) board.Row {
-		return board.Row{Listed: runs.Listed{ID: run.ID("id-" + name), Name: run.Name(name), Status: s, Started: ago(started), Goal: goal, Repository: "/src/" + name}}
+func day() []inbox.Item {
+	row := func(name string, s run.Status, started time.Duration, goal string) inbox.Item {
+		return inbox.Item{Kind: inbox.Run, Listed: runs.Listed{ID: run.ID("id-" + name), Name: run.Name(name), Status: s, Started: ago(started), Goal: goal, Repository: "/src/" + name}}
 	}
 	approve := row("slug#14", run.AwaitingApproval, time.Hour, "Make the failing test pass")
-	approve.Title, approve.Stat, approve.Since = "Collapse white space in slugs", run.Stat{Files: 1, Added: 1, Deleted: 1}, ago(2*time.Minute)
+	approve.About, approve.Stat, approve.Since = "Collapse white space in slugs", run.Stat{Files: 1, Added: 1, Deleted: 1}, ago(2*time.Minute)
 	approve.Used = run.Usage{TotalTokens: 41_000, Cost: 210_000}
 	allow := row("shop#5", run.AwaitingApproval, 2*time.Hour, "Use pnpm")
-	allow.Title, allow.Tool, allow.Since, allow.Used = "Bash: npm install left-pad \x1b[2J\u202e", true, ago(14*time.Minute), run.Usage{TotalTokens: 900}
+	allow.About, allow.Tool, allow.Since, allow.Used = "Bash: npm install left-pad \x1b[2J\u202e", true, ago(14*time.Minute), run.Usage{TotalTokens: 900}
 	answer := row("shop#3", run.AwaitingInput, 3*time.Hour, "Names")
-	answer.Title, answer.Since = "Refuse or cut names over 64?", ago(11*time.Minute)
+	answer.About, answer.Since = "Refuse or cut names over 64?", ago(11*time.Minute)
 	working := row("api#8", run.Running, 6*time.Minute, "Return 404 for an unknown id, not 500, in every handler of the public interface")
 	working.Phase, working.Iteration = run.Fix, 2
 	old := row("", run.Running, 50*time.Hour, "Begun without a name")
@@ -38,7 +39,7 @@ func day() []board.Row {
 	merged.Ended = &ended
 	killed := row("slug#12", run.Failed, 6*time.Hour, "x")
 	killed.Outcome, killed.Ended = "terminated", &ended
-	return []board.Row{merged, working, answer, killed, allow, old, approve}
+	return []inbox.Item{merged, working, answer, killed, allow, old, approve}
 }
 
 // TestScreens compares the board with the golden screens, which were reviewed by eye.
@@ -58,7 +59,7 @@ func TestScreens(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
 		columns, lines int
-		rows           []board.Row
+		rows           []inbox.Item
 		typed          string
 	}{
 		{"day-110", 110, 20, day(), ""},
@@ -75,7 +76,7 @@ func TestScreens(t *testing.T) {
 		b := &board.Board{}
 		b.SetRows(tt.rows)
 		keys(b, tt.typed)
-		lines := b.Draw("ratchet · 3 runs need you", now, tt.columns, tt.lines)
+		lines := b.Draw("ratchet · 3 need you", now, tt.columns, tt.lines)
 		if len(lines) != tt.lines {
 			t.Errorf("%s: %d lines of %d", tt.name, len(lines), tt.lines)
 		}
@@ -96,8 +97,8 @@ func TestScreens(t *testing.T) {
 	golden.Compare(t, "testdata/list.txt", strings.Join(board.Lines(terminal.Style{}, sorted(day()), now, 0), "\n")+"\n")
 }
 
-func sorted(rows []board.Row) []board.Row {
-	board.Sort(rows)
+func sorted(rows []inbox.Item) []inbox.Item {
+	inbox.Sort(rows)
 	return rows
 }
 
@@ -151,9 +152,9 @@ func TestTheChosenRunStays(t *testing.T) {
 	b.SetRows(day())
 	b.Press(terminal.Key{Char: 'j'})
 	before, _ := b.Chosen()
-	var more []board.Row
+	var more []inbox.Item
 	for i := range 30 {
-		more = append(more, board.Row{Listed: runs.Listed{ID: run.ID(fmt.Sprint("new-", i)), Status: run.AwaitingInput, Started: ago(100 * time.Hour)}})
+		more = append(more, inbox.Item{Kind: inbox.Run, Listed: runs.Listed{ID: run.ID(fmt.Sprint("new-", i)), Status: run.AwaitingInput, Started: ago(100 * time.Hour)}})
 	}
 	b.SetRows(append(more, day()...))
 	if after, _ := b.Chosen(); after.ID != before.ID {
@@ -177,9 +178,9 @@ func TestTheChosenRunStays(t *testing.T) {
 }
 
 func BenchmarkDrawAThousandRuns(b *testing.B) {
-	var rows []board.Row
+	var rows []inbox.Item
 	for i := range 1000 {
-		rows = append(rows, board.Row{Listed: runs.Listed{ID: run.ID(fmt.Sprintf("%036d", i)), Status: run.Statuses[i%len(run.Statuses)], Started: ago(time.Duration(i) * time.Minute), Goal: "Make the failing test pass"}})
+		rows = append(rows, inbox.Item{Kind: inbox.Run, Listed: runs.Listed{ID: run.ID(fmt.Sprintf("%036d", i)), Status: run.Statuses[i%len(run.Statuses)], Started: ago(time.Duration(i) * time.Minute), Goal: "Make the failing test pass"}})
 	}
 	screen := &board.Board{Style: terminal.Colors(true)}
 	for b.Loop() {

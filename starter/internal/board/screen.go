@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -23,13 +24,13 @@ const (
 	Quit   Action = "quit"
 )
 
-// Board is the screen of runs. A person moves over its rows and asks for actions by keys.
+// Board is the screen of runs, and of what else waits. A person moves over its rows and asks for actions by keys.
 type Board struct {
 	Style terminal.Style
-	rows  []Row
+	rows  []inbox.Item
 	err   string // why the rows are old; empty: they are not
 
-	chosen    run.ID
+	chosen    string // its key
 	search    string // rows that hold it in name, title, goal or repository
 	searching bool   // keys go to the search
 	help      bool
@@ -38,15 +39,15 @@ type Board struct {
 }
 
 // SetRows replaces the rows. The chosen run stays chosen where it is still there.
-func (b *Board) SetRows(rows []Row) {
-	Sort(rows)
+func (b *Board) SetRows(rows []inbox.Item) {
+	inbox.Sort(rows)
 	b.rows, b.err = rows, ""
 }
 
 // SetError says why the rows are not up to date.
 func (b *Board) SetError(err string) { b.err = err }
 
-// Waiting returns the number of runs that need a person.
+// Waiting returns the number of rows that need a person.
 func (b *Board) Waiting() (n int) {
 	for _, r := range b.rows {
 		if GroupOf(r.Listed) == Needs {
@@ -57,13 +58,13 @@ func (b *Board) Waiting() (n int) {
 }
 
 // shownRows returns the rows that the search leaves.
-func (b *Board) shownRows() []Row {
+func (b *Board) shownRows() []inbox.Item {
 	if b.search == "" {
 		return b.rows
 	}
-	var rows []Row
+	var rows []inbox.Item
 	for _, r := range b.rows {
-		if strings.Contains(strings.ToLower(strings.Join([]string{r.name(), string(r.ID), r.Title, r.Goal, r.Repository}, "\n")), strings.ToLower(b.search)) {
+		if strings.Contains(strings.ToLower(strings.Join([]string{nameOf(r), r.Key(), r.About, r.Goal, r.Repository}, "\n")), strings.ToLower(b.search)) {
 			rows = append(rows, r)
 		}
 	}
@@ -72,17 +73,17 @@ func (b *Board) shownRows() []Row {
 
 // Chosen returns the chosen row: the first one where none was chosen or the chosen one is gone. ok is false
 // if there is no row.
-func (b *Board) Chosen() (r Row, ok bool) {
+func (b *Board) Chosen() (r inbox.Item, ok bool) {
 	rows := b.shownRows()
 	if len(rows) == 0 {
-		return Row{}, false
+		return inbox.Item{}, false
 	}
 	return rows[b.index(rows)], true
 }
 
-func (b *Board) index(rows []Row) int {
+func (b *Board) index(rows []inbox.Item) int {
 	for i, r := range rows {
-		if r.ID == b.chosen {
+		if r.Key() == b.chosen {
 			return i
 		}
 	}
@@ -138,18 +139,18 @@ func (b *Board) actionOf(k terminal.Key) Action {
 	switch {
 	case k.Name == terminal.Enter:
 		return Review
-	case r.Ticket != "" && (k.Char == 'm' || k.Char == 'o'):
-		b.hint = r.name() + " is a ticket, not a run: enter answers it"
+	case r.Kind != inbox.Run && (k.Char == 'm' || k.Char == 'o'):
+		b.hint = nameOf(r) + " is a " + string(r.Kind) + ", not a run: enter answers it"
 	case k.Char == 'y', k.Char == 'n', k.Char == 'a', k.Char == 'r' && group == Needs:
 		if group != Needs {
-			b.hint = r.name() + " needs nothing"
+			b.hint = nameOf(r) + " needs nothing"
 			return ""
 		}
 		return Review
 	case k.Char == 'm' && r.Status == run.Completed:
 		return Merge
 	case k.Char == 'm':
-		b.hint = r.name() + " is not completed: nothing to merge"
+		b.hint = nameOf(r) + " is not completed: nothing to merge"
 	case k.Char == 'o':
 		return Open
 	case k.Char == 'r' && group == Done:
@@ -178,12 +179,12 @@ func (b *Board) pressSearch(k terminal.Key) {
 func (b *Board) moveBy(by int) {
 	rows := b.shownRows()
 	if len(rows) > 0 {
-		b.chosen = rows[min(max(b.index(rows)+by, 0), len(rows)-1)].ID
+		b.chosen = rows[min(max(b.index(rows)+by, 0), len(rows)-1)].Key()
 	}
 }
 
 var keys = [][2]string{
-	{"enter", "review a run that waits, follow a run that works, show a run that ended"},
+	{"enter", "review what waits, follow a run that works, show a run that ended"},
 	{"y n a", "the same: you see the patch first and decide there"},
 	{"m", "merge a completed run"}, {"r", "retry a run that has ended"}, {"o", "open the run's files"},
 	{"s", "start a run"}, {"/", "search; escape shows all"}, {"j k", "down, up; also arrows and page keys"}, {"q", "quit; the runs continue"}, {"", "any key leaves this list"},

@@ -24,7 +24,7 @@ func (p *Person) askForTool(ctx context.Context, a run.PendingApproval) (run.Dec
 	words := []word{
 		{"y", "allow once", "allow this call, once"}, {"s", "for the session", "allow it " + review.SessionScope},
 		{"n", "refuse", "refuse it, with a reason for the agent"}, {"d", "all of its input", "show all of its input"},
-		{"q", "later", "decide later: the agent waits"}, {"end", "", "refuse it and end the run"},
+		{"q", "later", "decide later: the agent waits"}, {"end", "", "refuse it and end the " + p.whole()},
 	}
 	for {
 		key, err := p.askForWord(ctx, "Allow it?", words)
@@ -115,7 +115,7 @@ func (p *Person) Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, 
 		}
 		besides = ", or a text"
 	}
-	words := questionWords(q)
+	words := p.questionWords(q)
 	p.printLabels(words)
 	prompt := p.promptText(questionPrompt(q.Kind), words, besides)
 	for {
@@ -150,7 +150,7 @@ func (p *Person) Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, 
 
 // confirmCancel returns ErrCancel if the person ends the run.
 func (p *Person) confirmCancel(ctx context.Context) error {
-	key, err := p.askForWord(ctx, "End the run?", []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the question"}})
+	key, err := p.askForWord(ctx, "End the "+p.whole()+"?", []word{{"yes", "", p.endsSo()}, {"n", "", "back to the question"}})
 	if err == nil && key == "yes" {
 		return ErrCancel
 	}
@@ -165,7 +165,7 @@ func questionPrompt(k run.QuestionKind) string {
 }
 
 // questionWords returns the words that a question takes besides a text.
-func questionWords(q run.PendingQuestion) []word {
+func (p *Person) questionWords(q run.PendingQuestion) []word {
 	var words []word
 	if q.Kind.Repeats() {
 		words = append(words, word{"r", "retry", "try the step again"})
@@ -179,7 +179,7 @@ func questionWords(q run.PendingQuestion) []word {
 	if q.Next.Stop != "" {
 		words = append(words, word{"stop", "", q.Next.Stop})
 	}
-	return append(words, word{"cancel", "end the run", "end the run"}, word{"q", "later", "answer later: the run waits"})
+	return append(words, word{"cancel", "end the " + p.whole(), "end the " + p.whole()}, word{"q", "later", "answer later: the " + p.whole() + " waits"})
 }
 
 // textMeaning says where a text that is none of the words goes.

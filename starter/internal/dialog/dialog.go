@@ -4,6 +4,7 @@
 package dialog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ type Person struct {
 	Page     func(text string) error
 	NewReply func(text string) (Draft, error)
 	NewEdit  func(patch string) (Draft, error) // as NewReply, for a patch
+
+	// Whole is what a final refusal ends, and Ends what follows from that; empty: the run.
+	Whole, Ends string
 
 	reply *reply // to the patch of the last gate; nil: none was begun
 	edit  *reply // an edit of that patch
@@ -360,10 +364,14 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// askForEnd asks whether to refuse the patch or tool and end the run, and sets the decision if the person agrees.
+func (p *Person) whole() string { return cmp.Or(p.Whole, "run") }
+
+func (p *Person) endsSo() string { return cmp.Or(p.Ends, "the run ends as canceled, its branch stays") }
+
+// askForEnd asks whether to refuse the patch or tool and end the whole, and sets the decision if the person agrees.
 func (p *Person) askForEnd(ctx context.Context, what string, d *run.Decision) (bool, error) {
-	words := []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the " + what}}
-	key, err := p.askForWord(ctx, "Refuse the "+what+" and end the run?", words)
+	words := []word{{"yes", "", p.endsSo()}, {"n", "", "back to the " + what}}
+	key, err := p.askForWord(ctx, "Refuse the "+what+" and end the "+p.whole()+"?", words)
 	if key != "yes" || err != nil {
 		return false, err
 	}

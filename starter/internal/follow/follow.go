@@ -11,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
-	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/waits"
@@ -38,29 +37,11 @@ const (
 
 // Watched holds the methods of a run's client that a follower uses.
 type Watched interface {
+	Asked
 	Events(ctx context.Context, id run.ID, after string) ([]run.Event, error)
 	Describe(ctx context.Context, id run.ID) (runs.Execution, error)
-	Pending(ctx context.Context, id run.ID) (run.Pending, error)
-	Decide(ctx context.Context, id run.ID, d run.Decision) error
-	Reply(ctx context.Context, id run.ID, r run.Reply) error
 	Note(ctx context.Context, id run.ID, n run.Note) error
-	Cancel(ctx context.Context, id run.ID) error
 }
-
-// decider settles the approvals and questions of a run. An ErrUnanswered leaves them pending, a
-// dialog.ErrCancel ends the run.
-type decider interface {
-	Approve(ctx context.Context, a run.PendingApproval) (run.Decision, error)
-	Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error)
-}
-
-// informed is a decider that is told what became of its last decision: err is nil if the run has taken it.
-type informed interface{ Sent(err error) }
-
-var (
-	ErrUnanswered = dialog.ErrUnanswered
-	ErrSettled    = errors.New("it was decided elsewhere")
-)
 
 // Follower tells the events of one run live. It ends when the run is over, or when the run
 // waits and there is no person to ask.
@@ -86,6 +67,7 @@ type Follower struct {
 	typed notesLeft
 	Title string // of the run, for the calls of the screen; empty: it does not call
 
+	Done      string // what the last decision or answer was, in a word
 	settled   string // the id of the wait that this follower settled last
 	settledAt time.Time
 	Shown     string // the id of the wait that is on the screen although no event told it
@@ -301,101 +283,6 @@ func (f *Follower) waitMoving(ctx context.Context, d time.Duration, text string)
 		case <-end.C:
 			return nil
 		case <-frame.C:
-		}
-	}
-}
-
-// SettleWait asks the decider for the decision or the answer that the run waits for and sends it to
-// the run. The error is ErrSettled when it was decided elsewhere meanwhile, and ErrUnanswered when
-// there is no decider.
-func (f *Follower) SettleWait(ctx context.Context) error {
-	p, err := f.Pending(ctx, f.ID)
-	if err != nil {
-		_, err = f.tolerateTrouble(ctx, err)
-		return err
-	}
-	if p.Approval == nil && p.Question == nil || f.hasSettled(p) {
-		return f.waitMoving(ctx, PollFrame, "") // the next events tell how it was settled
-	}
-	if waits.AboutRecord(p) && f.Shown != waits.ID(p) {
-		f.Shown = waits.ID(p)
-		waits.Tell(f.Screen, p)
-	}
-	if f.Decider == nil {
-		return ErrUnanswered
-	}
-	f.Screen.Clear()
-	f.Screen.SetFoot("")
-	if p.Approval != nil {
-		f.callPerson("waits for an approval")
-	} else {
-		f.callPerson("waits for an answer")
-	}
-	ask, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go f.watchWait(ask, p, stop)
-	switch {
-	case p.Approval != nil:
-		var d run.Decision
-		if d, err = f.Decider.Approve(ask, *p.Approval); err == nil {
-			err = f.decide(ctx, d)
-		}
-	default:
-		var r run.Reply
-		if r, err = f.Decider.Answer(ask, *p.Question); err == nil {
-			err = f.Reply(ctx, f.ID, r)
-		}
-	}
-	if errors.Is(err, dialog.ErrCancel) {
-		f.sayLine("the run is asked to end")
-		err = f.Cancel(ctx, f.ID)
-	}
-	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
-		f.sayLine("%s", story.OneLine(refused.Reason, 300))
-		return nil
-	}
-	switch {
-	case err == nil:
-		f.settled, f.settledAt = waits.ID(p), f.Now()
-	case errors.Is(err, runs.ErrOver):
-		return ErrSettled
-	case errors.Is(err, ErrSettled):
-		f.sayLine("%s", err)
-	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err):
-		_, err = f.tolerateTrouble(ctx, err) // follow asks again afterwards
-	}
-	return err
-}
-
-// decide sends a decision of the decider to the run.
-func (f *Follower) decide(ctx context.Context, d run.Decision) error {
-	err := f.Decide(ctx, f.ID, d)
-	if i, ok := f.Decider.(informed); ok {
-		i.Sent(err)
-	}
-	return err
-}
-
-// hasSettled reports whether this follower has just settled the wait: a look that was in progress meanwhile may
-// still show it, and a person must not be asked the same twice.
-func (f *Follower) hasSettled(p run.Pending) bool {
-	return waits.ID(p) == f.settled && f.Now().Sub(f.settledAt) < settledGrace
-}
-
-// watchWait calls stop when the run no longer waits for the same approval or question.
-func (f *Follower) watchWait(ctx context.Context, asked run.Pending, stop context.CancelCauseFunc) {
-	tick := time.NewTicker(cmp.Or(f.Poll, pollWaiting))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		p, err := f.Pending(ctx, f.ID)
-		if err == nil && waits.ID(p) != waits.ID(asked) {
-			stop(ErrSettled)
-			return
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -179,7 +180,12 @@ func pickRun(ctx context.Context, c *factory.Factory, client *runs.Client, kinds
 	if len(waiting) == 0 {
 		return "", usage.Errorf("no run waits: name one of `%s`", c.Hint("list"))
 	}
-	if err := runrows.Print(ctx, c, client, waiting); err != nil {
+	if c.JSON {
+		err = c.PrintJSON(waiting)
+	} else {
+		runrows.Print(ctx, c, client, inbox.Of(waiting))
+	}
+	if err != nil {
 		return "", err
 	}
 	return "", usage.Errorf("%d runs wait: say which", len(waiting))

@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"sync"
-	"time"
+	"sync/atomic"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
@@ -16,79 +16,21 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
-// Bounds of describing rows.
-const (
-	asking      = 8               // runs that are asked at once for what they wait for
-	patience    = 3 * time.Second // for the answers of one look
-	mostWorking = 40              // runs at work that are asked what they do
-)
-
-func Of(found []runs.Listed) []board.Row {
-	rows := make([]board.Row, len(found))
-	for i, l := range found {
-		rows[i] = board.Row{Listed: l}
-	}
-	return rows
-}
-
-// OfTickets returns rows for the tickets that ask.
-func OfTickets(asking []runs.TicketView) (rows []board.Row) {
-	for _, v := range asking {
-		_, short, _ := strings.Cut(v.Name, "/")
-		rows = append(rows, board.Row{
-			Listed: runs.Listed{ID: run.ID("ticket-" + v.Name), Name: run.Name(short), Status: run.AwaitingInput, Repository: v.Repository, Goal: v.State.Title, Started: v.Since},
-			Title:  v.State.Question.Text, Ticket: v.Name,
-		})
-	}
-	return rows
-}
+// mostWorking bounds the runs at work that are asked what they do.
+const mostWorking = 40
 
 // Describe fills in what the waiting rows wait for, what the first working rows do, and what both have used.
-func Describe(ctx context.Context, client *runs.Client, rows []board.Row) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	slots := make(chan struct{}, asking)
-	var asking sync.WaitGroup
-	working := 0
-	for i := range rows {
-		if rows[i].Ticket != "" { // which is known
-			continue
+func Describe(ctx context.Context, client *runs.Client, rows []inbox.Item) []inbox.Item {
+	var working atomic.Int64
+	return inbox.New(client).Describe(ctx, rows, func(ctx context.Context, r *inbox.Item) {
+		if board.GroupOf(r.Listed) == board.Working && working.Add(1) <= mostWorking {
+			describeWork(ctx, client, r)
 		}
-		describe := DescribeWait
-		switch board.GroupOf(rows[i].Listed) {
-		case board.Done:
-			continue
-		case board.Working:
-			if working++; working > mostWorking {
-				continue
-			}
-			describe = describeWork
-		}
-		asking.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			describe(ctx, client, &rows[i])
-		})
-	}
-	asking.Wait()
-}
-
-func DescribeWait(ctx context.Context, client *runs.Client, r *board.Row) {
-	v, err := client.View(ctx, r.ID)
-	if err != nil || v.Pending == nil {
-		return
-	}
-	switch p := v.Pending; {
-	case p.Approval != nil:
-		r.Title, r.Stat, r.Tool = p.Approval.Summary, p.Approval.Stat, p.Approval.Permission != nil
-	case p.Question != nil:
-		r.Title = p.Question.Question.Question
-	}
-	r.Since, r.Used = v.State.UpdatedAt, v.Facts.Usage
+	})
 }
 
 // describeWork fills in what a run at work does and has used, the calls in progress included.
-func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
+func describeWork(ctx context.Context, client *runs.Client, r *inbox.Item) {
 	facts, err := client.Facts(ctx, r.ID)
 	if err != nil {
 		return
@@ -104,29 +46,28 @@ func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
 		doing = cmp.Or(a.Beat.Doing, doing)
 	}
 	if doing != "" {
-		r.Title = terminal.Clip(r.Goal, 40) + " · " + doing
+		r.About = terminal.Clip(r.Goal, 40) + " · " + doing
 	}
 }
 
-// Title returns the line above the wait of a run.
-func Title(s terminal.Style, r board.Row) string {
-	return s.Accent("▸ ") + s.Bold(r.Name.Shown(r.ID)) + s.Dim("  "+story.OneLine(r.Goal, 120))
+// Title returns the line above a wait.
+func Title(s terminal.Style, r inbox.Item) string {
+	what := ""
+	if r.Kind != inbox.Run {
+		what = s.Dim("  " + string(r.Kind))
+	}
+	return s.Accent("▸ ") + s.Bold(story.OneLine(r.Shown(), 80)) + what + s.Dim("  "+story.OneLine(r.Goal, 120))
 }
 
-// Print prints the runs, and the tickets that ask. As JSON it prints the runs alone.
-func Print(ctx context.Context, c *factory.Factory, client *runs.Client, found []runs.Listed, asking ...runs.TicketView) error {
-	if c.JSON {
-		return c.PrintJSON(found)
-	}
-	if len(found)+len(asking) == 0 {
+// Print prints the rows as a list.
+func Print(ctx context.Context, c *factory.Factory, client *runs.Client, rows []inbox.Item) {
+	if len(rows) == 0 {
 		c.Printf("No runs. `%s` starts one.\n", c.Hint("run --help"))
-		return nil
+		return
 	}
-	rows := append(Of(found), OfTickets(asking)...)
-	Describe(ctx, client, rows)
-	board.Sort(rows)
+	rows = Describe(ctx, client, rows)
+	inbox.Sort(rows)
 	c.Printf("%s\n", strings.Join(board.Lines(c.Style(), rows, c.Now(), c.Columns()), "\n"))
-	return nil
 }
 
 // StatusText returns a status in its colour.

@@ -4,11 +4,15 @@ package sessionref
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/host/sessions"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -65,4 +69,13 @@ func Complete(c *factory.Factory) cobra.CompletionFunc {
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// Load reads an artifact of a session on this host.
+func Load(c *factory.Factory, id session.ID, ref run.Ref) ([]byte, error) {
+	dir, err := rundir.At(filepath.Join(c.RunsDir, "sessions", string(id)))
+	if err != nil {
+		return nil, fmt.Errorf("the record of session %s is not on this host: %w", id, err)
+	}
+	return dir.Load(ref)
 }

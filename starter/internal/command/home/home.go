@@ -14,6 +14,7 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -37,7 +38,7 @@ const (
 
 // Rows returns the rows of the board. What a run waits for is asked of the run itself, a few at once:
 // a run that does not answer in time is shown by its goal.
-func Rows(ctx context.Context, client *runs.Client) ([]board.Row, error) {
+func Rows(ctx context.Context, client *runs.Client) ([]inbox.Item, error) {
 	open, err := runs.ListWithWaits(ctx, client, runs.Filter{Open: true, Max: MostOpen})
 	if err != nil {
 		return nil, err
@@ -46,11 +47,11 @@ func Rows(ctx context.Context, client *runs.Client) ([]board.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	asking, err := client.AskingTickets(ctx)
+	others, err := inbox.New(client).Others(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return append(runrows.Of(slices.Concat(open, over)), runrows.OfTickets(asking)...), nil
+	return append(inbox.Of(slices.Concat(open, over)), others...), nil
 }
 
 // openBoard shows the board until the person leaves it. What the person asks for runs as the command of
@@ -130,7 +131,7 @@ type boardLooks struct {
 }
 
 type boardLook struct {
-	rows  []board.Row
+	rows  []inbox.Item
 	today run.Usage // by all runs of this host
 	hosts string    // what those that have joined do
 	err   error
@@ -156,9 +157,9 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 				give(boardLook{rows: slices.Clone(rows), today: day.last})
 			}
 			if err == nil {
-				runrows.Describe(ctx, client, rows)
+				rows = runrows.Describe(ctx, client, rows)
 				day.sum(c.Now())
-				markMerged(ctx, disk, rows)
+				inbox.Update(rows, func(list []runs.Listed) { disk.MarkMerged(ctx, list) }) // it looks where branches have moved
 			}
 			others, _ := client.Hosts(ctx) // the list of runs tells what is wrong
 			give(boardLook{rows, day.last, runs.DescribeHosts(others, c.Now()), err})
@@ -171,18 +172,6 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 	return looks
 }
 
-// markMerged marks the merged runs. The disk looks into a repository when its branches have moved.
-func markMerged(ctx context.Context, disk *review.Disk, rows []board.Row) {
-	found := make([]runs.Listed, len(rows))
-	for i, r := range rows {
-		found[i] = r.Listed
-	}
-	disk.MarkMerged(ctx, found)
-	for i := range rows {
-		rows[i].Listed = found[i]
-	}
-}
-
 func drawBoard(c *factory.Factory, b *board.Board, today run.Usage, hosts string) {
 	columns, lines := 80, 24
 	if c.Width != nil && c.Width() > 0 {
@@ -191,7 +180,7 @@ func drawBoard(c *factory.Factory, b *board.Board, today run.Usage, hosts string
 	if c.Height != nil && c.Height() > 0 {
 		lines = c.Height()
 	}
-	title := fmt.Sprintf("ratchet · %s · %s", display.Count(b.Waiting(), "run needs you", "runs need you"), c.Now().Format("15:04"))
+	title := fmt.Sprintf("ratchet · %s · %s", display.Count(b.Waiting(), "needs you", "need you"), c.Now().Format("15:04"))
 	if used := today.String(); used != "" {
 		title += " · today " + used
 	}
@@ -213,10 +202,8 @@ func drawBoard(c *factory.Factory, b *board.Board, today run.Usage, hosts string
 func actOnBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b *board.Board, action board.Action) error {
 	r, _ := b.Chosen()
 	screen := c.ScreenOn(c.Out)
-	args := []string{string(action), string(r.ID)}
+	args := []string{string(action), r.Key()}
 	switch {
-	case r.Ticket != "" && action != board.Start:
-		return answerTicket(ctx, c, screen, r)
 	case action == board.Start:
 		goal, err := askLine(ctx, c, screen, screen.Wait("What should the run do? ")+screen.Dim("[a line, e your editor, Enter back] "))
 		if goal == "" || err != nil {
@@ -232,18 +219,6 @@ func actOnBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b 
 		args[0] = "status"
 	}
 	runCommand(ctx, c, screen, args...)
-	_, _ = askLine(ctx, c, screen, screen.Dim("Enter: back to the board "))
-	return ctx.Err()
-}
-
-// answerTicket shows a ticket, and answers its question with a line.
-func answerTicket(ctx context.Context, c *factory.Factory, screen *terminal.Screen, r board.Row) error {
-	runCommand(ctx, c, screen, "ticket", "show", r.Ticket)
-	text, err := askLine(ctx, c, screen, screen.Wait("Your answer? ")+screen.Dim("[continue, retry, or a text for the next run; Enter back] "))
-	if text == "" || err != nil {
-		return ctx.Err()
-	}
-	runCommand(ctx, c, screen, "ticket", "answer", r.Ticket, text)
 	_, _ = askLine(ctx, c, screen, screen.Dim("Enter: back to the board "))
 	return ctx.Err()
 }

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
-	"github.com/ratchet-dev/ratchet/starter/internal/asking"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrows"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -28,8 +28,9 @@ func New(c *factory.Factory) *cobra.Command {
 		SuggestFor: []string{"ls", "ps", "runs"},
 		Short:      "List the runs: those that need you, those that work, those that are over",
 		Long: `Lists the runs by whose turn it is: those that wait for a person, the longest wait
-first, then those that work, then those that are over. Tickets that ask are among them;
-` + "`starter ticket list`" + ` lists all tickets.`,
+first, then those that work, then those that are over. Sessions and tickets that ask
+are among them. As JSON it prints the runs alone; ` + "`starter review --json`" + ` prints all
+that waits.`,
 		Example: "  starter list\n  starter list --repo . --mine\n  starter list --status awaiting_approval\n  starter list --json | jq -r '.[].runId'",
 		Args:    usage.Args(0, "no arguments"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
@@ -62,19 +63,19 @@ first, then those that work, then those that are over. Tickets that ask are amon
 				return err
 			}
 			review.NewDisk(c.RunsDir).MarkMerged(ctx, found)
-			var tickets []runs.TicketView
-			if f.Status == "" && !mine && !c.JSON {
-				if tickets, err = client.AskingTickets(ctx); err != nil {
+			if c.JSON {
+				return c.PrintJSON(found)
+			}
+			rows := inbox.Of(found)
+			if f.Status == "" && !mine {
+				others, err := inbox.New(client).Others(ctx)
+				if err != nil {
 					return err
 				}
-				tickets = slices.DeleteFunc(tickets, func(v runs.TicketView) bool { return f.Repository != "" && v.Repository != f.Repository })
+				rows = append(rows, slices.DeleteFunc(others, func(i inbox.Item) bool { return f.Repository != "" && i.Repository != f.Repository })...)
 			}
-			if !c.JSON {
-				for _, line := range asking.Lines(ctx, c, c.Style()) {
-					c.Printf("%s\n", line)
-				}
-			}
-			return runrows.Print(ctx, c, client, found, tickets...)
+			runrows.Print(ctx, c, client, rows)
+			return nil
 		}),
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only runs of this `status`")

@@ -96,7 +96,7 @@ func TestEachCallThatWaitsIsTold(t *testing.T) {
 		session.StopAsked{}, session.RetireAsked{}, session.SittingEnded{Epoch: 1, End: session.Ended}, session.Retirement{})
 	working, first, second, retired := all[3], all[4], all[6], all[10]
 	c, s, out := followed(t, looked{snaps: []session.Snapshot{working, first, second, retired}})
-	if err := watchSession(t.Context(), c, s); err != nil {
+	if err := Watch(t.Context(), c, s); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range []session.Ask{first.Asks[0], second.Asks[0]} {
@@ -111,7 +111,7 @@ func TestFollowingEndsWithTheWorkflow(t *testing.T) {
 	working := snapshots(t, session.Said{Message: session.Message{ID: "m1", Text: "do"}}, session.SittingBegun{},
 		session.Report{Epoch: 1, N: 1, Seated: &session.Seated{Queue: "own"}}, session.HandingBegun{})[3:]
 	for what, follow := range map[string]func(*factory.Factory, sessionref.Found) error{
-		"watch": func(c *factory.Factory, s sessionref.Found) error { return watchSession(t.Context(), c, s) },
+		"watch": func(c *factory.Factory, s sessionref.Found) error { return Watch(t.Context(), c, s) },
 		"say": func(c *factory.Factory, s sessionref.Found) error {
 			if err := awaitAnswer(t.Context(), c, s, "m1"); err == nil || !strings.Contains(err.Error(), "terminated") {
 				return errors.Join(errors.New("not refused"), err)

@@ -2,16 +2,21 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/sessionref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -65,7 +70,7 @@ from. Your repository has none of it: ` + "`git apply`" + ` takes it in.`,
 			if err := s.Send(ctx, s.ID, sessionflow.DiffUpdate, "", sessionflow.By{}, &ref); err != nil {
 				return err
 			}
-			diff, err := sessionArtifact(c, s.ID, ref)
+			diff, err := sessionref.Load(c, s.ID, ref)
 			if err != nil {
 				return err
 			}
@@ -96,6 +101,9 @@ func sessionShowCommand(c *factory.Factory) *cobra.Command {
 				return c.PrintJSON(snap)
 			}
 			printSession(c, snap)
+			if snap.State == session.Asking {
+				_ = printAsking(c, snap)
+			}
 			return nil
 		}),
 	}
@@ -122,9 +130,6 @@ func printSession(c *factory.Factory, s session.Snapshot) {
 		c.Printf("  %s %s\n", st.Dim("waits"), story.OneLine(m.Text, 100))
 	}
 	waits.PrintRefused(c, s.RefusedSignals)
-	if s.State == session.Asking {
-		_ = printAsking(c, s)
-	}
 }
 
 // laterChoice says that the agent still runs by another choice than the session's.
@@ -146,17 +151,19 @@ func sessionWatchCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "watch SESSION", Short: "Follow a session: its answers, what it waits for",
 		Long: `Prints each answer of the session's agent, each change of the session's state, and
-what it waits for, until it is retired. An interrupt ends the following alone.`,
+what it waits for, until it is retired. On a terminal it asks for decisions and
+answers. An interrupt ends the following alone.`,
 		Example: "  starter session watch 0198c5e2",
 		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
-		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error { return watchSession(ctx, c, s) }),
+		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error { return Watch(ctx, c, s) }),
 	}
 }
 
-// watchSession prints the changes at each look, until the session is retired.
-func watchSession(ctx context.Context, c *factory.Factory, s sessionref.Found) error {
+// Watch prints the changes at each look, until the session is retired. At a terminal it asks what the session waits for.
+func Watch(ctx context.Context, c *factory.Factory, s sessionref.Found) error {
 	var seen session.Snapshot
 	first, told := true, map[string]bool{}
+	later := "" // the wait that the person leaves for later
 	looks := sessionLooks{c: c, s: s}
 	defer looks.close()
 	away := false
@@ -184,11 +191,37 @@ func watchSession(ctx context.Context, c *factory.Factory, s sessionref.Found) e
 				return err
 			}
 		}
-		if snap.State == session.Retired {
+		switch wait, asks := waitsFor(snap), c.Interactive && !c.JSON; {
+		case snap.State == session.Retired:
 			return nil
+		case snap.State != session.Asking || wait == later || !asks && !first && wait == waitsFor(seen):
+		case !asks:
+			_ = printAsking(c, snap)
+		default:
+			if later, err = askPerson(ctx, c, looks.s, snap, wait); err != nil {
+				return err
+			}
 		}
 		first, seen = false, snap
 	}
+}
+
+// askPerson asks the person at the terminal what the session waits for. It returns the wait if that is left for later.
+func askPerson(ctx context.Context, c *factory.Factory, s sessionref.Found, snap session.Snapshot, wait string) (later string, err error) {
+	screen := c.ScreenOn(c.Out)
+	waits.Tell(screen, sessions.PendingOf(snap))
+	f := follow.NewAsker(c, screen, c.ClientOf(s.Temporal), inbox.Item{Kind: inbox.Session, Ref: string(s.ID), Listed: runs.Listed{Name: run.Name(s.ID)}})
+	err = f.SettleWait(ctx)
+	switch {
+	case errors.Is(err, follow.ErrUnanswered):
+		c.Printf("  %s\n", screen.Dim("decide later with "+c.Hint("review %s", s.ID)))
+		return wait, nil
+	case errors.Is(err, follow.ErrSettled):
+		return "", nil
+	case err == nil && f.Done != "":
+		c.Printf("  %s %s\n", screen.Good("✓"), f.Done)
+	}
+	return "", err
 }
 
 // waitsFor returns the ids of what the session waits for.
@@ -216,8 +249,5 @@ func tellState(c *factory.Factory, s session.Snapshot) error {
 		return c.PrintJSON(map[string]any{"sessionId": s.Input.ID, "state": s.State, "reason": s.Reason, "since": s.Since})
 	}
 	c.Printf("%s %s\n", c.Style().Dim(s.Since.Format(time.TimeOnly)), sessionDoing(s))
-	if s.State == session.Asking {
-		_ = printAsking(c, s)
-	}
 	return nil
 }

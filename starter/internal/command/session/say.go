@@ -151,7 +151,7 @@ func sessionDoing(s session.Snapshot) string {
 func printAnswer(c *factory.Factory, id session.ID, p session.Past) error {
 	text, err := []byte(nil), error(nil)
 	if p.Answer.Name != "" {
-		text, err = sessionArtifact(c, id, p.Answer)
+		text, err = sessionref.Load(c, id, p.Answer)
 	}
 	if err != nil {
 		fmt.Fprintf(c.Err, "starter: %s\n", display.Line(err.Error()))

@@ -19,7 +19,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -288,20 +287,6 @@ func sessionStateIn(s terminal.Style, state session.State) string {
 		return s.Bad(string(state))
 	}
 	return string(state)
-}
-
-// sessionRecord returns the directory of a session on this host.
-func sessionRecord(c *factory.Factory, id session.ID) (*rundir.Dir, error) {
-	return rundir.At(filepath.Join(c.RunsDir, "sessions", string(id)))
-}
-
-// sessionArtifact reads an artifact of a session on this host.
-func sessionArtifact(c *factory.Factory, id session.ID, ref run.Ref) ([]byte, error) {
-	dir, err := sessionRecord(c, id)
-	if err != nil {
-		return nil, fmt.Errorf("the record of session %s is not on this host: %w", id, err)
-	}
-	return dir.Load(ref)
 }
 
 // textArgument returns a message that is one argument, or standard input for -. It allows some blanks beyond the limit of
