@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
@@ -28,6 +29,9 @@ import (
 type Client struct {
 	Temporal client.Client
 	Queue    string // of the worker whose disk holds the sessions
+	// Here returns the label of the repository that the caller is in; nil or empty: none. A number alone is one of its
+	// sessions.
+	Here func(context.Context) string
 	// MayDecide returns the reason why this process may not speak to sessions; nil permits it.
 	MayDecide func() error
 }
@@ -75,7 +79,7 @@ func (c Client) Start(ctx context.Context, in session.Input) error {
 			attribute.Title().ValueSet(summaryOf(in)), attribute.Status().ValueSet(string(session.Asleep)), attribute.Repository().ValueSet(in.Repository.Path)),
 	}, sessionflow.Session, sessionflow.Input{Session: &in})
 	if _, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); ok {
-		return fmt.Errorf("session %s already exists: send it a message with `starter session say %s`, or use another --id", in.ID, in.ID)
+		return &ExistsError{in.ID}
 	}
 	if err != nil {
 		return fmt.Errorf("start session %s: %w", in.ID, temporalclient.ExplainMissing(err))
@@ -156,8 +160,8 @@ func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	return l, ok
 }
 
-// Find returns the session with the given name: a session id, a workflow id, or the beginning of either
-// when one session alone has it.
+// Find returns the session with the given name: a session id, the number at its end, a workflow id, or the beginning of
+// an id when one session alone has it.
 func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
 	if session.ID(name).Validate() != nil {
 		return "", &NotFoundError{name}
@@ -169,6 +173,12 @@ func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
 	for _, stem := range stems { // the engine itself knows a session that lists do not show yet
 		if known, err := c.knowsSession(ctx, session.ID(stem)); known || err != nil {
 			return session.ID(stem), err
+		}
+	}
+	if number, ok := run.ParseNumber(name); ok {
+		id, err := c.findNumbered(ctx, number)
+		if !errors.As(err, new(*NotFoundError)) {
+			return id, err
 		}
 	}
 	id, err := runs.CompleteID("session", name, stems, func(stem session.ID) (ids []session.ID, err error) {

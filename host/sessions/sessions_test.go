@@ -3,6 +3,8 @@ package sessions_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,7 @@ type engine struct {
 	answer    error           // to each update and query
 	got       []client.UpdateWorkflowOptions
 	started   []client.StartWorkflowOptions
+	taken     int // starts that find the id taken; negative: all but the first
 }
 
 func payload(t *testing.T, v any) *common.Payload {
@@ -101,7 +104,7 @@ func (noEvents) HasNext() bool { return false }
 
 func (e *engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
 	e.started = append(e.started, o)
-	if len(e.started) > 1 {
+	if e.taken < 0 && len(e.started) > 1 || len(e.started) <= e.taken {
 		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("there is one", "", "")
 	}
 	return nil, nil
@@ -249,7 +252,7 @@ func TestAProcessThatMayNotDecideSpeaksToNoSession(t *testing.T) {
 }
 
 func TestOneIDIsOneSession(t *testing.T) {
-	e := &engine{}
+	e := &engine{taken: -1}
 	in := session.Input{ID: "s", Provider: "claude", Title: "a talk", Repository: run.Repository{Path: "/shop", Base: "c"}}
 	if err := e.client().Start(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -260,5 +263,46 @@ func TestOneIDIsOneSession(t *testing.T) {
 	o := e.started[0]
 	if o.ID != "session-s" || o.TaskQueue != "q" || o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE || o.WorkflowIDConflictPolicy != enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL {
 		t.Errorf("started with %+v", o)
+	}
+}
+
+// A session without an id gets the next number of its repository, counted over the engine and the disk; another start that
+// is faster takes it. Numbers are found.
+func TestSessionsAreNamedByTheirRepository(t *testing.T) {
+	runsDir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(runsDir, "sessions", "shop-3"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for what, tt := range map[string]struct {
+		listed []string
+		taken  int // starts that find the id taken
+		want   session.ID
+	}{
+		"above the disk":    {nil, 0, "shop-4"},
+		"above the engine":  {[]string{"session-shop-7", "session-shop-x", "session-shop-2-9"}, 0, "shop-8"},
+		"another is faster": {[]string{"session-shop-7"}, 2, "shop-10"},
+	} {
+		e := &engine{taken: tt.taken}
+		for _, id := range tt.listed {
+			e.add(t, id, "Session", session.Idle, open)
+		}
+		in := session.Input{Provider: "claude", Repository: run.Repository{Path: "/src/shop", Base: "c"}}
+		if err := e.client().Begin(t.Context(), &in, runsDir); err != nil || in.ID != tt.want {
+			t.Errorf("%s: got %s, %v, want %s", what, in.ID, err, tt.want)
+		}
+	}
+	e := &engine{}
+	for _, id := range []string{"session-shop-2", "session-slug-2", "session-slug-5"} {
+		e.add(t, id, "Session", session.Idle, open)
+	}
+	c := e.client()
+	for _, tt := range []struct {
+		here, number string
+		want         session.ID
+	}{{"shop", "2", "shop-2"}, {"slug", "2", "slug-2"}, {"", "2", ""}, {"shop", "5", "slug-5"}, {"shop", "9", ""}} {
+		c.Here = func(context.Context) string { return tt.here }
+		if id, err := c.Find(t.Context(), tt.number); id != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("number %s in %q: got %q, %v, want %q", tt.number, tt.here, id, err, tt.want)
+		}
 	}
 }

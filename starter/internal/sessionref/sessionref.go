@@ -19,7 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
-const Wants = "one SESSION: an id from `starter session list` or the beginning of one"
+const Wants = "one SESSION: its name from `starter session list`, such as shop-2, the number alone, or the beginning of the name"
 
 // Found is a session and the client that reaches it.
 type Found struct {
@@ -45,7 +45,7 @@ func On(c *factory.Factory, handle func(ctx context.Context, s Found, args []str
 }
 
 func Client(c *factory.Factory, t client.Client) sessions.Client {
-	return sessions.Client{Temporal: t, Queue: c.Queue, MayDecide: c.MayDecide}
+	return sessions.Client{Temporal: t, Queue: c.Queue, Here: factory.HereLabel, MayDecide: c.MayDecide}
 }
 
 // Complete completes the id of a session for the shell.

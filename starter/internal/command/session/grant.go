@@ -46,7 +46,7 @@ func newGrant(ctx context.Context, c *factory.Factory, in session.Input, src wor
 	if f.Provider == "" && f.Origins["planner"] == run.FromDefault && f.Origins["developer"] == run.FromDefault {
 		f.Provider = agent.String()
 	}
-	f.Goal, f.Id = "what the agent says", string(in.ID) // of the trial
+	f.Goal, f.Id = "what the agent says", "trial"
 	template := f.Branch
 	made, err := newrun.InputFrom(ctx, c, f, src)
 	if err != nil {

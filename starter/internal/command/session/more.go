@@ -44,7 +44,7 @@ func sessionRetireCommand(c *factory.Factory) *cobra.Command {
 func sessionMessageCommand(c *factory.Factory, use, update, verdict, short, long string) *cobra.Command {
 	var by sessionflow.By
 	cmd := &cobra.Command{
-		Use: use + " SESSION", Short: short, Long: long, Example: "  starter session " + use + " 0198c5e2",
+		Use: use + " SESSION", Short: short, Long: long, Example: "  starter session " + use + " shop-2",
 		Args: usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {
 			if err := s.Send(ctx, s.ID, update, "", by, nil); err != nil {
@@ -63,7 +63,7 @@ func sessionDiffCommand(c *factory.Factory) *cobra.Command {
 		Short: "Print what the session has changed in its checkout",
 		Long: `Prints the diff of the session's checkout against the commit that it was made
 from. Your repository has none of it: ` + "`git apply`" + ` takes it in.`,
-		Example: "  starter session diff 0198c5e2 | git apply --index",
+		Example: "  starter session diff shop-2 | git apply --index",
 		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {
 			var ref run.Ref
@@ -90,7 +90,7 @@ from. Your repository has none of it: ` + "`git apply`" + ` takes it in.`,
 func sessionShowCommand(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "show SESSION", Short: "Show the session's state and its last messages",
-		Example: "  starter session show 0198c5e2\n  starter session show 0198c5e2 --json | jq .usage",
+		Example: "  starter session show shop-2\n  starter session show shop-2 --json | jq .usage",
 		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {
 			snap, err := s.State(ctx, s.ID)
@@ -153,7 +153,7 @@ func sessionWatchCommand(c *factory.Factory) *cobra.Command {
 		Long: `Prints each answer of the session's agent, each change of the session's state, and
 what it waits for, until it is retired. On a terminal it asks for decisions and
 answers. An interrupt ends the following alone.`,
-		Example: "  starter session watch 0198c5e2",
+		Example: "  starter session watch shop-2",
 		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error { return Watch(ctx, c, s) }),
 	}

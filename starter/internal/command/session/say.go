@@ -35,9 +35,9 @@ func sessionSayCommand(c *factory.Factory) *cobra.Command {
 the agent busy waits for its turn. TEXT - is standard input. An interrupt ends
 the waiting, never the turn. Exit code 3: the agent waits for a decision; 4: for
 an answer about a budget.`,
-		Example: `  starter session say 0198c5e2 'Write a test for it'
-  git log -5 | starter session say 0198c5e2 - --model opus
-  starter session say 0198c5e2 'Continue' --message-id nightly-7 --detach`,
+		Example: `  starter session say shop-2 'Write a test for it'
+  git log -5 | starter session say shop-2 - --model opus
+  starter session say shop-2 'Continue' --message-id nightly-7 --detach`,
 		Args:              usage.Args(2, "a SESSION and the message as one argument"),
 		ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, args []string) error {
@@ -212,7 +212,7 @@ func sessionDecideCommand(c *factory.Factory) *cobra.Command {
 		Long: `Decides what the session waits for. Without --approval a decision is about what is
 pending now; with it the decision fits that call alone. Any other word answers the
 question about a used-up budget: the new total, or stop.`,
-		Example:           "  starter session decide 0198c5e2 approve --session\n  starter session decide 0198c5e2 reject --reason 'not that file'\n  starter session decide 0198c5e2 200000",
+		Example:           "  starter session decide shop-2 approve --session\n  starter session decide shop-2 reject --reason 'not that file'\n  starter session decide shop-2 200000",
 		Args:              usage.Args(2, "a SESSION and approve, reject or an answer"),
 		ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, args []string) error {

@@ -43,12 +43,13 @@ worker and the engine: the agent is resumed, and nothing is said to it twice. It
 works in a checkout of its own; nothing reaches your repository by itself. It
 sleeps while it has no messages.
 
-SESSION is a session id, a workflow id, or the beginning of one.`,
-		Example: `  id=$(starter session start --provider claude --say 'Where is money rounded?')
-  starter session say $id 'Write a test for it'
-  starter session decide $id approve
-  starter session diff $id | git apply
-  starter session retire $id`,
+SESSION is the name of a session, such as shop-2, its number alone, or the beginning of
+the name.`,
+		Example: `  starter session start --provider claude --say 'Where is money rounded?'   # prints shop-2
+  starter session say shop-2 'Write a test for it'
+  starter review shop-2
+  starter session diff shop-2 | git apply
+  starter session retire shop-2`,
 		Args: usage.Args(0, "a command: start, list, show, say, set, watch, interrupt, decide, diff, stop or retire"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -81,7 +82,7 @@ func sessionStartCommand(c *factory.Factory) *cobra.Command {
 func sessionStartCommandWith(c *factory.Factory, f *sessionFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start --provider AGENT",
-		Short: "Start a session and print its id",
+		Short: "Start a session and print its name",
 		Long: `Starts a session with an agent. Its checkout is made from a commit of the
 repository, and stays its own: see ` + "`starter session diff`" + `. The agent starts with the
 first message.`,
@@ -96,7 +97,7 @@ first message.`,
 	flags.StringVar(&f.provider, "provider", "", "`spec` of the agent: "+agentForms())
 	flags.StringVar(&f.repo, "repo", ".", "`directory` in the git repository whose checkout the session gets")
 	flags.StringVar(&f.base, "base", "", "`commit` of the checkout; default: the last one, with nothing uncommitted beside it")
-	flags.StringVar((*string)(&f.in.ID), "id", "", "`id` of the session; default: a new UUID")
+	flags.StringVar((*string)(&f.in.ID), "id", "", "`name` of the session; default: the repository's and a number, such as shop-2")
 	flags.StringVar(&f.in.Title, "title", "", "`text` for lists, in one line")
 	flags.StringVar(&f.say, "say", "", "first `message`; the command does not wait for its answer")
 	flags.StringVar(&f.tools, "tools", string(run.AskTools), "who lets the agent use tools beyond changing files: `ask` a person, allow, deny")
@@ -133,7 +134,7 @@ func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) erro
 		return err
 	}
 	s := sessionref.Client(c, t)
-	if err := s.Start(ctx, in); err != nil {
+	if err := s.Begin(ctx, &in, c.RunsDir); err != nil {
 		return err
 	}
 	if f.say != "" {
@@ -192,13 +193,6 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 	if in.Sandbox, err = sandboxing.Choose(c, f.sandbox); err != nil {
 		return in, err
 	}
-	if in.ID == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return in, fmt.Errorf("make a session id: %w", err)
-		}
-		in.ID = session.ID(id.String())
-	}
 	if in.Dir, err = filepath.Abs("."); err != nil {
 		return in, err
 	}
@@ -216,7 +210,9 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 			return in, err
 		}
 	}
-	if err := in.Validate(); err != nil {
+	trial := in // one without an id gets its name when it begins
+	trial.ID = cmp.Or(in.ID, "trial")
+	if err := trial.Validate(); err != nil {
 		return in, &usage.Error{Err: err}
 	}
 	return in, nil

@@ -24,7 +24,7 @@ func sessionSetCommand(c *factory.Factory) *cobra.Command {
 stays; an empty text leaves the choice to the agent. The current turn ends as it
 began. An agent without a turn is ended: the next message resumes it with the
 choice.`,
-		Example: "  starter session set 0198c5e2 --model opus\n  starter session set 0198c5e2 --mode plan\n  starter session set 0198c5e2 --model ''",
+		Example: "  starter session set shop-2 --model opus\n  starter session set shop-2 --mode plan\n  starter session set shop-2 --model ''",
 		Args:    usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
 	}
 	flags := cmd.Flags()
