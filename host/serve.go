@@ -104,7 +104,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	}
 	serving := worker.New(w.Client, w.TaskQueue, options)
 	workflows.Register(serving, h.Activities)
-	h.Notify.Link = func(id run.ID) string { return h.noticeLink(w, id) }
+	h.Notify.Link = func(n notices.Notice) string { return h.noticeLink(w, n) }
 	h.Notify.Answers = func(n notices.Notice) []notices.Answer { return h.noticeAnswers(w, n) }
 	notifyflow.Register(serving, notify.New(h.Notify))
 	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
@@ -149,12 +149,16 @@ func (w *Worker) linkOf(id run.ID) string {
 	return w.Review.URL + review.RunPath(id)
 }
 
-// noticeLink returns the address of a run for a notice. On a page that people reach from elsewhere it logs in once.
-func (h *Host) noticeLink(w *Worker, id run.ID) string {
-	if w.Review == nil || h.config.Review.URL == "" {
-		return w.linkOf(id)
+// noticeLink returns the address of what a notice is about. On a page that people reach from elsewhere it logs in once.
+func (h *Host) noticeLink(w *Worker, n notices.Notice) string {
+	path := review.NoticePath(n)
+	switch {
+	case w.Review == nil || path == "":
+		return ""
+	case h.config.Review.URL == "":
+		return w.Review.URL + path
 	}
-	return w.Review.NoticeLink(noticeName(), id)
+	return w.Review.NoticeLink(noticeName(), path)
 }
 
 // noticeAnswers returns the addresses that decide what a notice asks for, on a page that people reach from elsewhere.

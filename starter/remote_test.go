@@ -28,7 +28,7 @@ func TestRunOnAURL(t *testing.T) {
 	o.UseHelper(t)
 	for args, want := range map[string]string{
 		strings.Replace(url, "://", "://kim:hunter2@", 1): "credential helper",
-		"ext::sh -c true":      "character",
+		"ext::sh -c true":      "want https://HOST/PATH",
 		url + "/../../missing": "no such repository",
 		"file://" + o.Dir:      "protocol file",
 	} {

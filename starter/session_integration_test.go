@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
@@ -87,7 +88,7 @@ func TestCommandsOfASession(t *testing.T) {
 	bringUp(t, b.runsDir)
 	b.startSession()
 	eventually.Holds(t, "lists know the session", func() bool { return strings.Contains(b.expect(0, "session", "list", "--json").out, b.id) })
-	b.says("default: hello", "session", "say", b.id[:13], "hello")
+	b.says("default: hello", "session", "say", "1", "hello")
 	b.says("mode plan", "session", "set", b.id, "--mode", "plan")
 	b.says("plan: again", "session", "say", b.id, "again")
 	b.says("default: once", "session", "say", b.id, "once", "--mode", "default")
@@ -100,10 +101,14 @@ func TestCommandsOfASession(t *testing.T) {
 	b.says("taken", "session", "say", b.id, "ask me", "--detach")
 	eventually.Holds(t, "the list names the session that asks", func() bool {
 		out := b.expect(0, "list").out
-		return strings.Contains(out, "session a talk asks: ") && strings.Contains(out, "session watch "+b.id)
+		return strings.Contains(out, "Needs you") && strings.Contains(out, b.id+"  allow  ")
 	})
+	var waiting []inbox.Entry
+	if err := json.Unmarshal([]byte(b.expect(0, "review", "--json").out), &waiting); err != nil || len(waiting) != 1 || waiting[0].Name != b.id || waiting[0].Command != "starter review "+b.id {
+		t.Errorf("got %+v, %v, want the session alone", waiting, err)
+	}
 	b.expect(0, "session", "decide", b.id, "reject")
-	eventually.Holds(t, "the list no longer names it", func() bool { return !strings.Contains(b.expect(0, "list").out, "asks: ") })
+	eventually.Holds(t, "the list no longer names it", func() bool { return !strings.Contains(b.expect(0, "list").out, b.id) })
 	b.says("taken", "session", "say", b.id, "wait a minute", "--detach")
 	b.says("once the current turn has ended", "session", "set", b.id, "--mode", "", "--model", "")
 	b.says("this turn by the agent's own model, mode plan", "session", "show", b.id)

@@ -26,8 +26,8 @@ type Config struct {
 	Command string        // for sh -c; empty: none
 	Webhook string        // URL; empty: none
 	Secret  notify.Secret // of the webhook
-	// Link returns the address of a run on the review page; nil or empty: none.
-	Link func(run.ID) string
+	// Link returns the address of what a notice is about on the review page; nil or empty: none.
+	Link func(notify.Notice) string
 	// Answers returns the addresses that decide what a notice asks for; nil or empty: there are none.
 	Answers func(notify.Notice) []notify.Answer
 	// Environ is the environment of the command.
@@ -85,8 +85,8 @@ func (a *Activities) Tell(ctx context.Context, in TellInput) error {
 	if a.config.Answers != nil {
 		answers = a.config.Answers(n)
 	}
-	if a.config.Link != nil && n.RunID != "" {
-		link = a.config.Link(n.RunID)
+	if a.config.Link != nil {
+		link = a.config.Link(n)
 	}
 	if a.config.Redact != nil {
 		n.Goal = a.config.Redact(n.Goal)
@@ -109,7 +109,7 @@ func (a *Activities) runCommand(ctx context.Context, n notify.Notice, link strin
 		return err
 	}
 	env := append(append([]string{}, a.config.Environ...),
-		"RATCHET_NOTICE="+string(n.Kind), "RATCHET_NOTICE_ID="+n.ID, "RATCHET_RUN_ID="+string(n.RunID), "RATCHET_RUN="+string(n.Name),
+		"RATCHET_NOTICE="+string(n.Kind), "RATCHET_NOTICE_ID="+n.ID, "RATCHET_RUN_ID="+string(n.RunID), "RATCHET_RUN="+string(n.Name), "RATCHET_SESSION="+n.Session,
 		"RATCHET_TITLE="+n.Title(), "RATCHET_TEXT="+n.Goal, "RATCHET_LINK="+link, "RATCHET_ACTIONS="+notify.NtfyActions(answers))
 	return a.startProgram(ctx, env, bytes.NewReader(append(body, '\n')), "/bin/sh", "-c", a.config.Command)
 }

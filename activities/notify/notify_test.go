@@ -26,7 +26,7 @@ var notice = notices.Notice{
 	ID: "notice-r1-evt-000008-apr-1-a", Kind: notices.Approval, RunID: "r1", Name: "slug#14", Repository: "slug", Goal: `$(touch pwned) "; touch pwned; <b>`, At: time.Unix(1, 0),
 }
 
-func link(id run.ID) string { return "https://ratchet.example.com/runs/" + string(id) }
+func link(n notices.Notice) string { return "https://ratchet.example.com/runs/" + string(n.RunID) }
 
 // A secret of the worker that is longer than the goal of a notice is found before the goal is clipped.
 func TestANoticeTellsNoPartOfASecret(t *testing.T) {

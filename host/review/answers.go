@@ -18,6 +18,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
 // The paths of decisions that do not come from the page. No browser sends a request there: it would name an origin.
@@ -29,9 +31,10 @@ const (
 // answers takes decisions from elsewhere than the page: by the one-time addresses in a notice, and by signed replies to a
 // webhook. Each names the approval or question that was told of, and the run refuses it for any other.
 type answers struct {
-	runs   Runs
-	secret notify.Secret // of the webhook; nil: no reply is taken
-	now    func() time.Time
+	runs     Runs
+	sessions Sessions      // nil: none are decided about
+	secret   notify.Secret // of the webhook; nil: no reply is taken
+	now      func() time.Time
 
 	mu   sync.Mutex
 	open map[string]oneAnswer // by their codes
@@ -39,9 +42,8 @@ type answers struct {
 
 // oneAnswer is a decision that a code stands for, once.
 type oneAnswer struct {
-	run      run.ID
-	decision run.Decision
-	end      time.Time
+	decide func(context.Context) error
+	end    time.Time
 }
 
 // isDirect reports whether a request is a decision from elsewhere, and of no browser.
@@ -50,8 +52,8 @@ func isDirect(r *http.Request) bool {
 		r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
 }
 
-// offer returns a code that makes the decision once, within NoticeLife; empty: there are too many.
-func (a *answers) offer(id run.ID, d run.Decision) string {
+// offer returns a code that decides once, within NoticeLife; empty: there are too many.
+func (a *answers) offer(decide func(context.Context) error) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for code, o := range a.open {
@@ -63,7 +65,7 @@ func (a *answers) offer(id run.ID, d run.Decision) string {
 		return ""
 	}
 	code := rand.Text()[:shortCode]
-	a.open[code] = oneAnswer{id, d, a.now().Add(NoticeLife)}
+	a.open[code] = oneAnswer{decide, a.now().Add(NoticeLife)}
 	return code
 }
 
@@ -109,7 +111,7 @@ func (a *answers) takeCode(ctx context.Context, code string) error {
 	if !ok {
 		return errSpent
 	}
-	err := a.runs.Decide(ctx, o.run, o.decision)
+	err := o.decide(ctx)
 	if err != nil && codeOf(err) >= http.StatusInternalServerError {
 		a.giveBack(code, o)
 	}
@@ -187,15 +189,21 @@ func (a *answers) isSigned(h http.Header, body []byte) bool {
 // NoticeAnswers returns the addresses by which a person answers a notice without the page: each makes one decision, once.
 func (s *Server) NoticeAnswers(name string, n notify.Notice) (list []notify.Answer) {
 	add := func(label string, d run.Verdict) {
-		code := s.answers.offer(n.RunID, run.Decision{ApprovalID: n.About, Decision: d, By: name})
+		code := s.answers.offer(func(ctx context.Context) error {
+			decision := run.Decision{ApprovalID: n.About, Decision: d, By: name}
+			if n.Session != "" {
+				return s.answers.sessions.Send(ctx, session.ID(n.Session), sessionflow.ApprovalMessage, "", decision, nil)
+			}
+			return s.answers.runs.Decide(ctx, n.RunID, decision)
+		})
 		if code != "" {
 			list = append(list, notify.Answer{Label: label, Decision: string(d), URL: s.URL + answerPath + code})
 		}
 	}
-	switch n.Kind {
-	case notify.Approval: // a patch is sent back with a reason, on the page
+	switch {
+	case n.Kind == notify.Approval: // a patch is sent back with a reason, on the page
 		add("Approve", run.Approve)
-	case notify.Permission:
+	case n.Kind == notify.Permission, n.Kind == notify.SessionAsks && n.Tool && s.answers.sessions != nil:
 		add("Allow", run.Approve)
 		add("Refuse", run.Reject)
 	}

@@ -153,3 +153,26 @@ func TestAReplyIsSentAgain(t *testing.T) {
 		t.Errorf("sent again: got %d %s, want it to be taken or to be settled", r.code, r.body)
 	}
 }
+
+// The notice of a session that asks for a tool is answered as that of a run.
+func TestAnAnswerOfASession(t *testing.T) {
+	s := asksForTool(t)
+	n := notify.Notice{Kind: notify.SessionAsks, Session: "s1", About: "apr-1", Tool: true}
+	list := s.server.NoticeAnswers("kim", n)
+	if n.Tool = false; len(list) != 2 || len(s.server.NoticeAnswers("kim", n)) > 0 {
+		t.Fatalf("a tool has the answers %+v", list)
+	}
+	path := strings.TrimPrefix(list[1].URL, s.server.URL)
+	if r := s.direct().answer(path); r.code != http.StatusOK {
+		t.Fatalf("%d %s", r.code, r.body)
+	}
+	if r := s.direct().answer(path); r.code != http.StatusNotFound {
+		t.Errorf("a second time: %d %s", r.code, r.body)
+	}
+	if got := s.engine.messages(); len(got) != 1 || !strings.HasPrefix(got[0], "s1 approval: ") || !strings.Contains(got[0], "Decision:reject") || !strings.Contains(got[0], "By:kim") {
+		t.Errorf("it took %q", got)
+	}
+	if to := review.NoticePath(n); to != "/sessions/s1" {
+		t.Errorf("the link leads to %s", to)
+	}
+}

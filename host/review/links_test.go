@@ -75,7 +75,7 @@ func TestWhoMayShortenALink(t *testing.T) {
 // The link of a notice is for a person who may decide, and not for the owner of the engine.
 func TestTheLinkOfANotice(t *testing.T) {
 	s := failed(t)
-	link := s.server.NoticeLink("kim", runID)
+	link := s.server.NoticeLink("kim", review.RunPath(runID))
 	_, code, _ := strings.Cut(link, "/l/")
 	v := s.visitor()
 	if r := v.redeem("#" + code); r.code != http.StatusOK || r.body != review.RunPath(runID) {

@@ -218,7 +218,7 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 		key: s.key, hosts: hosts, origins: origins, port: port, secure: secure, proxy: c.Proxy,
 		now: time.Now, used: map[string]bool{}, links: map[string]shortLink{},
 	}
-	s.door, s.answers = d, &answers{runs: engine, secret: c.ReplySecret, now: time.Now, open: map[string]oneAnswer{}}
+	s.door, s.answers = d, &answers{runs: engine, sessions: c.Sessions, secret: c.ReplySecret, now: time.Now, open: map[string]oneAnswer{}}
 	d.answers = s.answers
 	if c.WebUI != nil {
 		d.webUI = newWebUI(c.WebUI)
@@ -279,9 +279,20 @@ func (s *Server) Short(link string) string {
 // NoticeLife is the time in which the link of a notice logs in: people read them late.
 const NoticeLife = 24 * time.Hour
 
-// NoticeLink returns a link to a run for a notice. It logs in once. The person may decide, but not open the Web UI.
-func (s *Server) NoticeLink(name string, id run.ID) string {
-	return s.Short(s.URL + loginPath + "#" + s.key.loginCode(name, time.Now().Add(NoticeLife)) + RunPath(id))
+// NoticePath returns the path of what a notice is about; empty: it is about nothing that has a page.
+func NoticePath(n notify.Notice) string {
+	switch {
+	case n.Session != "":
+		return sessionPath(session.ID(n.Session))
+	case n.RunID != "":
+		return RunPath(n.RunID)
+	}
+	return ""
+}
+
+// NoticeLink returns a link to a path for a notice. It logs in once. The person may decide, but not open the Web UI.
+func (s *Server) NoticeLink(name, path string) string {
+	return s.Short(s.URL + loginPath + "#" + s.key.loginCode(name, time.Now().Add(NoticeLife)) + path)
 }
 
 // Stop ends the page, open streams included. A second call does nothing.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -57,5 +58,33 @@ func TestARunLeadsToItsPullRequest(t *testing.T) {
 	s.engine.pull.Number, s.engine.pull.URL, s.engine.pull.Opened.Checks = 3, "https://git.example/acme/shop/pull/3", "https://git.example/acme/shop/pull/3/checks"
 	if body := s.enter("kim").get("/runs/r1").body; !strings.Contains(body, `href="https://git.example/acme/shop/pull/3" rel="noreferrer">Pull request #3`) || !strings.Contains(body, "pull/3/checks") {
 		t.Errorf("got %s, want the links", body)
+	}
+}
+
+// A run, a session and a ticket that wait are one queue: each page leads to the next, and a decision, too.
+func TestTheQueueIsWalked(t *testing.T) {
+	s := asksForTool(t)
+	s.engine.ticket = &runs.TicketView{Name: "git.example/acme/shop#7", Since: time.Now().Add(-2 * time.Hour), Open: true, State: ticket.State{Step: ticket.Waiting, Title: "Cents", Question: &ticket.Question{Key: "locked", Text: "the issue is locked"}}}
+	v := s.enter("kim")
+	queue, at := v.get("/").body, -1
+	paths := []string{"/tickets/git.example%2Facme%2Fshop%237", "/sessions/s1", "/runs/r1"}
+	for i, path := range paths {
+		next := strings.Index(queue, `class="row" href="`+path+`"`)
+		if next < at || next < 0 {
+			t.Errorf("%s has no row, or a wrong place", path)
+		}
+		at = next
+		page := v.get(path).body
+		if !strings.Contains(page, fmt.Sprintf("%d of 3", i+1)) || !strings.Contains(page, "<title>(3) ") || strings.Contains(page, `rel="next"`) != (i < 2) || strings.Contains(page, `rel="prev"`) != (i > 0) {
+			t.Errorf("%s is not at place %d", path, i+1)
+		}
+	}
+	token := v.formToken()
+	for i, form := range []url.Values{{"id": {"locked"}, "verb": {"retry"}}, {"id": {"apr-1"}, "verb": {"approve"}}} {
+		form.Set("token", token)
+		r := v.post(paths[i]+[]string{"/answer", "/decide"}[i], form)
+		if to, _, _ := strings.Cut(r.header.Get("Location"), "?"); r.code != http.StatusSeeOther || to != paths[i+1] {
+			t.Errorf("a decision at %s leads to %d %s, want %s", paths[i], r.code, to, paths[i+1])
+		}
 	}
 }

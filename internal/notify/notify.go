@@ -1,4 +1,4 @@
-// Package notify holds what a person is told when a run needs one or has ended: a line and a link. It never holds a
+// Package notify holds what a person is told when a run or a session needs one, or a run has ended: a line and a link. It never holds a
 // patch, the words of a model or a secret. It is pure.
 package notify
 
@@ -25,6 +25,8 @@ const (
 	Canceled   Kind = "run.canceled"
 	// NotStarted is about a schedule that could not start a run.
 	NotStarted Kind = "schedule.not_started"
+	// SessionAsks is about a standing session.
+	SessionAsks Kind = "session.asks"
 	// The others are about tickets.
 	TicketQuestion Kind = "ticket.question_raised"
 	TicketEnded    Kind = "ticket.ended"
@@ -37,9 +39,11 @@ type Notice struct {
 	At         time.Time `json:"at"`
 	RunID      run.ID    `json:"runId"`
 	Name       run.Name  `json:"name,omitempty"`
-	Repository string    `json:"repository"`      // the last part of its path
-	About      string    `json:"about,omitempty"` // id of the approval or question
-	Goal       string    `json:"goal"`            // first line; ClipGoal shortens it once no secret is in it
+	Session    string    `json:"sessionId,omitempty"` // that asks; there is no run then
+	Tool       bool      `json:"tool,omitempty"`      // the session asks for a tool
+	Repository string    `json:"repository"`          // the last part of its path
+	About      string    `json:"about,omitempty"`     // id of the approval or question
+	Goal       string    `json:"goal"`                // first line; ClipGoal shortens it once no secret is in it
 }
 
 // Answer is an address that makes a decision, once, by a POST request.
@@ -99,6 +103,15 @@ func OfSchedule(in run.Input, schedule, fire string, at time.Time) Notice {
 	}
 }
 
+// OfSession returns the notice of a session that asks. About is the id of the approval or question, tool that it is of a
+// tool call, and title what people call the session.
+func OfSession(id, title string, in run.Repository, about string, tool bool, at time.Time) Notice {
+	return Notice{
+		ID: "notice-session-" + id + "-" + about, Kind: SessionAsks, At: at, Name: run.Name(id), Session: id, About: about, Tool: tool,
+		Repository: display.Line(path.Base(in.Path)), Goal: goalLine(title), //workflowcheck:ignore // pure
+	}
+}
+
 // OfTicket returns the notice of a ticket that asks or has ended. id names the question or the end, text says what it is, and
 // last is the ticket's last run.
 func OfTicket(in run.Input, kind Kind, ticket, id, text string, last run.ID, at time.Time) Notice {
@@ -139,6 +152,11 @@ func (n Notice) Title() string {
 		return name + " is canceled"
 	case NotStarted:
 		return "schedule " + name + " could not start a run"
+	case SessionAsks:
+		if n.Tool {
+			return "session " + name + " asks to use a tool"
+		}
+		return "session " + name + " asks a question"
 	case TicketQuestion:
 		return "ticket " + name + " asks a question"
 	case TicketEnded:

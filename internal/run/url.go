@@ -19,8 +19,11 @@ var (
 	scpForm = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):([^:-][^:]*)$`)
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 	// helperForm names a program of git's that reaches a repository, as in ext::sh.
-	helperForm = regexp.MustCompile(`^[A-Za-z0-9]+::`)
+	helperForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 )
+
+// wantURL lists the kinds of URLs that are accepted.
+const wantURL = "want https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or file:///PATH"
 
 // IsURL reports whether a word for a repository is meant as a URL, and not as a path. ParseURL may refuse it.
 func IsURL(text string) bool {
@@ -33,6 +36,9 @@ func ParseURL(text string) (string, error) {
 	if len(text) > MaxURL {
 		return "", fmt.Errorf("the URL has %d bytes, at most %d fit", len(text), MaxURL)
 	}
+	if helperForm.MatchString(text) {
+		return "", errors.New("a run starts no remote helper of git: " + wantURL)
+	}
 	if strings.ContainsAny(text, "?#") {
 		return "", errors.New("the URL of a repository has no ? and no #")
 	}
@@ -44,7 +50,7 @@ func ParseURL(text string) (string, error) {
 	}
 	u, err := url.Parse(text) //workflowcheck:ignore // pure; an address with a zone is interned
 	if err != nil || !strings.Contains(text, "://") {
-		return "", errors.New("not a URL of a repository: want https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH")
+		return "", errors.New("not a URL of a repository: " + wantURL)
 	}
 	if err := checkParts(u); err != nil {
 		return "", err
@@ -72,7 +78,7 @@ func checkParts(u *url.URL) error {
 			return errors.New("a file URL names no host: want file:///PATH")
 		}
 	default:
-		return fmt.Errorf("a run does not reach a repository by %.20s: want https, or ssh", u.Scheme)
+		return fmt.Errorf("a run does not reach a repository by %.20s: %s", u.Scheme, wantURL)
 	}
 	host := u.Hostname()
 	switch {

@@ -38,6 +38,8 @@ type Input struct {
 	Deliveries delivery.Mode `json:"deliveries,omitempty"`
 	// Runs lets the agent start runs; nil: it cannot.
 	Runs *Grant `json:"runs,omitempty"`
+	// Notify holds the channels by which people are told that the session asks.
+	Notify []run.Channel `json:"notify,omitempty"`
 }
 
 // maxTitle bounds a title in bytes.
@@ -187,6 +189,9 @@ type Snapshot struct {
 	// Renew says that the sitting is to end, and Leave that the session is.
 	Renew bool `json:"renew,omitempty"`
 	Leave bool `json:"leave,omitempty"`
+
+	// Told is the id of the last wait that people were told of.
+	Told string `json:"told,omitempty"`
 
 	// RefusedSignals are the latest signals that the session has not taken.
 	RefusedSignals []run.RefusedSignal `json:"refusedSignals,omitempty"`

@@ -78,6 +78,15 @@ var paths = []path{
 			t.Errorf("ran %v", ran)
 		}
 	}},
+	{"asks-and-tells-people", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{Notify: []run.Channel{run.CommandChannel}})
+		s.say("m1", runTool+"[[say:made]]")
+		s.decide(run.Decision{Decision: run.Approve})
+		s.answer("m1", session.Completed, "made")
+		if _, err := s.Client.DescribeWorkflowExecution(t.Context(), "notice-session-"+string(s.id)+"-"+s.state().Told, ""); err != nil {
+			t.Errorf("people were told of %q: %v", s.state().Told, err)
+		}
+	}},
 	{"decided-by-a-line", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
 		s.say("m1", runTool+"[[say:made]]")

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -14,12 +15,14 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	activities "github.com/ratchet-dev/ratchet/activities/session"
+	notices "github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/workflows/coroutine"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 	"github.com/ratchet-dev/ratchet/workflows/format"
+	"github.com/ratchet-dev/ratchet/workflows/notify"
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
@@ -86,6 +89,7 @@ func Session(ctx workflow.Context, in Input) (Result, error) {
 			return Result{}, err
 		}
 	}
+	r.notices.Flush(ctx)
 	return r.result, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }
 
@@ -99,6 +103,7 @@ type runner struct {
 	log     log.Logger
 
 	deliveries *deliveryflow.Deliveries
+	notices    notify.Outbox
 
 	reports workflow.ReceiveChannel
 	sitting workflow.Context // of the activities of the sitting; ends with it
@@ -151,6 +156,22 @@ func (r *runner) showState(ctx workflow.Context) {
 		_ = workflow.UpsertTypedSearchAttributes(ctx, attribute.Status().ValueSet(string(r.s.State)))
 	}
 	workflow.SetCurrentDetails(ctx, page.OfSession(r.s))
+	r.tellPeople(ctx)
+}
+
+// tellPeople sends a notice of what the session waits for, once for each wait.
+func (r *runner) tellPeople(ctx workflow.Context) {
+	p := r.s.Pending()
+	about, tool := "", len(p.Asks) > 0
+	if tool {
+		about = p.Asks[0].ApprovalID
+	} else if p.Question != nil {
+		about = p.Question.ID
+	}
+	if in := r.s.Input; r.s.State == session.Asking && about != "" && about != r.s.Told && len(in.Notify) > 0 {
+		r.s.Told = about
+		r.notices.Send(ctx, notices.OfSession(string(in.ID), cmp.Or(in.Title, in.Provider), in.Repository, about, tool, workflow.Now(ctx)), in.Notify)
+	}
 }
 
 // doStep performs the next step.
@@ -221,6 +242,7 @@ func (r *runner) readyToContinue(ctx workflow.Context, must bool) bool {
 		}
 		return false
 	}
+	r.notices.Flush(ctx)
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil || r.s.Sitting != nil {
 		return false
 	}

@@ -70,7 +70,7 @@ func MissingHere(err error, p run.Providers) error {
 // anybody is paid. If there is no worker, it looks in this environment. It says when none answers: the run itself
 // asks later about a provider that is missing.
 func Probe(ctx context.Context, c *factory.Factory, client *runs.Client, in *run.Input) error {
-	in.Notify = channelsHere(c)
+	in.Notify = ChannelsHere(c)
 	if err := checkWords(*in); err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func Probe(ctx context.Context, c *factory.Factory, client *runs.Client, in *run
 	return errors.Join(list...)
 }
 
-// channelsHere returns the channels by which the worker of `starter up` tells people of runs. A worker that is asked
+// ChannelsHere returns the channels by which the worker of `starter up` tells people of runs. A worker that is asked
 // says it itself.
-func channelsHere(c *factory.Factory) []run.Channel {
+func ChannelsHere(c *factory.Factory) []run.Channel {
 	f, err := engine.ReadFile(c.RunsDir)
 	if err != nil {
 		return nil

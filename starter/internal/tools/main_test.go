@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
@@ -103,6 +104,10 @@ func (e *engine) Reply(_ context.Context, name string, r run.Reply) (run.ID, err
 	defer e.mu.Unlock()
 	e.names, e.replied = append(e.names, name), append(e.replied, r)
 	return "r-1", e.err
+}
+
+func (e *engine) Waiting(context.Context) ([]inbox.Entry, error) {
+	return inbox.Entries([]inbox.Item{{Kind: inbox.Session, Ref: "shop-2", About: "Bash: make", Tool: true, Listed: runs.Listed{Name: "shop-2", Status: run.AwaitingApproval}}}), e.err
 }
 
 func (e *engine) Tickets(context.Context) ([]runs.TicketView, error) {

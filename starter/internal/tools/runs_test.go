@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -108,6 +109,14 @@ func TestWaitingForARun(t *testing.T) {
 	structured(t, c.call("ratchet_run_wait", `{"run":"busy","seconds":1}`), &got)
 	if got.Waits || got.Summary != "it is running and needs nothing" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestAllThatWaits(t *testing.T) {
+	var got struct{ Waiting []inbox.Entry }
+	structured(t, newFixture(t).connect(t).call("ratchet_waiting", `{}`), &got)
+	if len(got.Waiting) != 1 || got.Waiting[0].Kind != inbox.Session || got.Waiting[0].Wants != "allow" || got.Waiting[0].Command != "starter review shop-2" {
+		t.Errorf("got %+v, want the session that asks", got)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/runtools"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
@@ -51,6 +52,8 @@ type Engine interface {
 	runtools.Runs[runs.Listed, any]
 	Decide(ctx context.Context, name string, d run.Decision) (run.ID, error)
 	Reply(ctx context.Context, name string, r run.Reply) (run.ID, error)
+	// Waiting returns what waits for a person: runs, sessions and tickets, the longest wait first.
+	Waiting(context.Context) ([]inbox.Entry, error)
 	// Tickets returns the last tickets, the open ones first.
 	Tickets(context.Context) ([]runs.TicketView, error)
 	AnswerTicket(ctx context.Context, name, text string) error
@@ -74,7 +77,7 @@ const nextStep = "You get no message about it: " + runtools.Wait + " waits until
 
 const instructions = `Agent sessions of this host are addressed by garden ids: entwurf_peers lists them, entwurf_v2 sends to one, entwurf_inbox_read reads your own mail, entwurf_self shows your own identity.
 ratchet_dispatches shows the outcomes of messages, also of those that you did not wait for.
-ratchet_runs and ratchet_run show runs of coding agents and what they wait for. ratchet_run_wait waits for one and returns what it needs.`
+ratchet_runs and ratchet_run show runs of coding agents and what they wait for. ratchet_run_wait waits for one and returns what it needs. ratchet_waiting shows all that waits for a person: runs, standing sessions and tickets.`
 
 // server serves one client.
 type server struct {
@@ -98,6 +101,7 @@ func (s *server) offerTools(m *mcp.Server) {
 	s.offerDispatch(m)
 	s.offerPast(m)
 	runtools.Offer(m, s.Engine)
+	s.offerWaiting(m)
 	s.offerTickets(m)
 	if s.AllowStarts {
 		runtools.OfferStart(m, "Start a run of a coding agent on a git repository.", s.startRun)

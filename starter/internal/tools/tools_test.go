@@ -44,6 +44,7 @@ func TestToolsAndTheirAnnotations(t *testing.T) {
 		{"ratchet_runs", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_run", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_run_wait", false, hints{readOnly: true, idempotent: true}},
+		{"ratchet_waiting", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_tickets", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_ticket_answer", true, hints{idempotent: true}},
 		{"ratchet_run_start", true, hints{}},

@@ -25,7 +25,8 @@ func New(c *factory.Factory) *cobra.Command {
 agent that starts it: entwurf_v2, entwurf_peers, entwurf_self and
 entwurf_inbox_read for the sessions of this host, ratchet_dispatches for what came
 of dispatches, ratchet_runs and ratchet_run for the runs, ratchet_run_wait to wait
-until one needs you, and ratchet_tickets for the tickets. With --allow-starts it also starts runs: in the sandbox, with
+until one needs you, ratchet_waiting for all that waits for you, and ratchet_tickets
+for the tickets. With --allow-starts it also starts runs: in the sandbox, with
 your approval of each patch and tool, and by agents and models, not by programs that
 the agent names. Its runs take from your settings only the providers and what the
 file of a repository could say: their checks have none of your variables and no

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/host/inbox"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -143,6 +144,13 @@ func (r *remote) List(ctx context.Context, f runs.Filter) ([]runs.Listed, error)
 
 func (r *remote) Standing(ctx context.Context, name string) (any, error) {
 	return onNamed(ctx, r, name, func(f runref.Found) (any, error) { return standing.Of(ctx, r.cli, f) })
+}
+
+func (r *remote) Waiting(ctx context.Context) ([]inbox.Entry, error) {
+	return withEngine(ctx, r, func(t client.Client) ([]inbox.Entry, error) {
+		items, err := inbox.New(r.cli.ClientOf(t)).Gather(ctx)
+		return inbox.Entries(items), err
+	})
 }
 
 func (r *remote) Tickets(ctx context.Context) ([]runs.TicketView, error) {

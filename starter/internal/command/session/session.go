@@ -133,6 +133,7 @@ func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) erro
 	if err := readyGrant(ctx, c, c.ClientOf(t), in.Runs); err != nil {
 		return err
 	}
+	in.Notify = newrun.ChannelsHere(c)
 	s := sessionref.Client(c, t)
 	if err := s.Begin(ctx, &in, c.RunsDir); err != nil {
 		return err
