@@ -301,7 +301,11 @@ func (c commands) Retry(_ context.Context, id run.ID, onto string) (run.ID, erro
 }
 
 func (c commands) Start(_ context.Context, n review.NewRun) (run.ID, error) {
-	return "r3", c.call("start %q in %s with %s", n.Goal, n.Repository, n.Provider)
+	return "r3", c.call("start %q in %s with %s", strings.Join(append([]string{n.Goal}, n.Set...), " "), n.Repository, n.Provider)
+}
+
+func (c commands) Goals(_ context.Context, repository string) ([]review.SavedGoal, error) {
+	return []review.SavedGoal{{Name: "licence", Text: "Put <the> licence of {{year}} there", Parameters: []string{"year"}}}, nil
 }
 
 // asking are sessions in memory.

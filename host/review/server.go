@@ -85,10 +85,24 @@ type Commands interface {
 	Retry(ctx context.Context, id run.ID, onto string) (run.ID, error)
 	// Start starts a run by the settings.
 	Start(context.Context, NewRun) (run.ID, error)
+	// Goals lists the saved goals of the user and of a repository.
+	Goals(ctx context.Context, repository string) ([]SavedGoal, error)
 }
 
-// NewRun is a run to start. An empty provider means the one in the settings.
-type NewRun struct{ Repository, Goal, Provider string }
+// NewRun is a run to start. An empty provider means the one in the settings. Saved says that the goal is the name of a
+// saved goal, and Set has the values of its parameters, as name=value.
+type NewRun struct {
+	Repository, Goal, Provider string
+	Saved                      bool
+	Set                        []string
+}
+
+// SavedGoal is a goal that has a name.
+type SavedGoal struct {
+	Name       string   `json:"name"` // without the @
+	Text       string   `json:"text"`
+	Parameters []string `json:"parameters"`
+}
 
 // Off is the Address of a page that is not served.
 const Off = "off"

@@ -362,3 +362,24 @@ func TestASessionThatAsks(t *testing.T) {
 		t.Errorf("a session that is not there: %d", r.code)
 	}
 }
+
+// A saved goal is chosen on the start page, which asks for the values of its parameters.
+func TestASavedGoalIsStarted(t *testing.T) {
+	s := failed(t)
+	v := s.enterOwner()
+	link := "/start?goal=%40licence&repo=%2Fsrc%2Fgreeter"
+	if page := v.get("/start").body; !strings.Contains(page, strings.ReplaceAll(link, "&", "&amp;")) {
+		t.Errorf("the page does not offer the goal: %s", page)
+	}
+	page := v.get(link).body
+	if !strings.Contains(page, "Put &lt;the&gt; licence of") || !strings.Contains(page, `name="set:year"`) || strings.Contains(page, "<textarea") {
+		t.Errorf("the page has no field for the parameter: %s", page)
+	}
+	form := url.Values{"token": {v.formToken()}, "once": {"A"}, "goal": {"@licence"}, "repo": {"/src/greeter"}, "set:year": {"2026"}, "set:other": {"x"}}
+	if r := v.post("/start", form); r.code != http.StatusSeeOther {
+		t.Fatalf("%d %s", r.code, r.body)
+	}
+	if got, want := s.engine.acted(), `start "@licence year=2026" in /src/greeter with `; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

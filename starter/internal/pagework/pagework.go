@@ -54,14 +54,29 @@ func (p Commands) Retry(ctx context.Context, id run.ID, onto string) (run.ID, er
 
 // Start starts a run as `starter run` does. It takes the name of an agent or a model; a program is named in the settings.
 func (p Commands) Start(ctx context.Context, n review.NewRun) (run.ID, error) {
-	args := []string{"run", "--detach", "--json", "--goal=" + n.Goal, "--repo=" + n.Repository}
+	args := []string{"run", "--detach", "--json", "--repo=" + n.Repository}
+	for _, value := range n.Set {
+		args = append(args, "--set="+value)
+	}
 	if n.Provider != "" {
 		if err := newrun.MayName(n.Provider); err != nil {
 			return "", fmt.Errorf("provider: %w", err)
 		}
 		args = append(args, "--provider="+n.Provider)
 	}
-	return p.begin(ctx, args...)
+	if n.Saved {
+		return p.begin(ctx, append(args, "--", n.Goal)...)
+	}
+	return p.begin(ctx, append(args, "--goal="+n.Goal)...)
+}
+
+// Goals lists the saved goals as `starter run --goals` does.
+func (p Commands) Goals(ctx context.Context, repository string) (list []review.SavedGoal, err error) {
+	out, err := p.Factory.Call(ctx, "run", "--goals", "--json", "--repo="+repository)
+	if err == nil {
+		err = json.Unmarshal(out, &list)
+	}
+	return list, err
 }
 
 // begin returns the run that a command starts.
