@@ -265,7 +265,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	last := sitWith(t, plain, program, 58, 30, "review", "--runs-dir", runsDir, "by-error")
 	last.awaits("What now?", 1)
 	last.does("cancel", "End the run?")
-	last.does("yes", "the run is asked to end")
+	last.does("yes", "it is asked to end")
 	last.leaves(0)
 	for _, s := range []*seat{again, failing, last} {
 		checkWidth(t, s.shown.String(), 58)

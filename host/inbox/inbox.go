@@ -155,9 +155,7 @@ func (b Inbox) Others(ctx context.Context) (items []Item, err error) {
 			return nil, err
 		}
 		for _, l := range list {
-			items = append(items, Item{Kind: Session, Ref: string(l.ID), Listed: runs.Listed{
-				Name: run.Name(l.ID), Status: run.AwaitingInput, Repository: l.Repository, Goal: cmp.Or(l.Title, l.Provider+" session"), Started: l.Started,
-			}})
+			items = append(items, OfSession(l))
 		}
 	}
 	if b.Tickets != nil {
@@ -170,6 +168,13 @@ func (b Inbox) Others(ctx context.Context) (items []Item, err error) {
 		}
 	}
 	return items, nil
+}
+
+// OfSession returns the item of a session that asks.
+func OfSession(l sessions.Listed) Item {
+	return Item{Kind: Session, Ref: string(l.ID), Listed: runs.Listed{
+		Name: run.Name(l.ID), Status: run.AwaitingInput, Repository: l.Repository, Goal: cmp.Or(l.Title, l.Provider), Started: l.Started,
+	}}
 }
 
 // OfTicket returns the item of a ticket that asks.

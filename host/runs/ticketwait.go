@@ -20,7 +20,7 @@ func (w TicketWait) Pending(ctx context.Context, id run.ID) (run.Pending, error)
 	case q != nil:
 		p.Status = run.AwaitingInput
 		p.Question = &run.PendingQuestion{
-			QuestionID: q.Key, Kind: run.AgentQuestion, Question: run.Question{Question: q.Text, NeededInput: []string{"continue", "retry", "or a text, which the next run gets"}},
+			QuestionID: q.Key, Kind: run.AgentQuestion, Question: run.Question{Question: q.Text, NeededInput: []string{"continue, retry, or a text, which the next run gets"}},
 			Signal: run.Reply{QuestionID: q.Key},
 		}
 	}

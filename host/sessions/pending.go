@@ -22,8 +22,7 @@ func PendingOf(s session.Snapshot) run.Pending {
 		p.Status = run.AwaitingApproval
 		p.Approval = &run.PendingApproval{
 			ApprovalID: a.ApprovalID, Digest: a.Digest, Summary: a.Summary, Permission: &a.Permission, Excerpt: a.Excerpt, Commands: a.Commands, Signal: a.Signal,
-			Unboxed: s.Input.Sandbox.Off(),
-			Next:    run.Outlook{Approve: "the tool runs, and the turn continues", Reject: "the agent gets your reason, and the turn continues without the tool"},
+			Next: run.Outlook{Approve: "the tool runs, and the turn continues", Reject: "the agent gets your reason, and the turn continues without the tool"},
 		}
 	case waits.Question != nil:
 		q := waits.Question

@@ -130,7 +130,7 @@ func TestAxeOnThePage(t *testing.T) {
 // asking is a session whose agent asks for a tool.
 type asking struct{}
 
-func (asking) List(context.Context, bool, int) ([]sessions.Listed, error) {
+func (asking) Asking(context.Context) ([]sessions.Listed, error) {
 	return []sessions.Listed{{ID: "s1", State: session.Asking, Title: "the flaky tests", Provider: "claude", Repository: "/src/shop"}}, nil
 }
 

@@ -61,6 +61,10 @@ func (merger) Retry(context.Context, run.ID, string) (run.ID, error) {
 	return "", errors.New("not here")
 }
 
+func (merger) Goals(context.Context, string) ([]review.SavedGoal, error) {
+	return []review.SavedGoal{{Name: "licence", Text: "Put the licence of {{year}} there", Parameters: []string{"year"}}}, nil
+}
+
 func (merger) Start(context.Context, review.NewRun) (run.ID, error) {
 	return "", errors.New("not here")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/inbox"
@@ -187,16 +188,22 @@ func (f *Follower) SkipTold(ctx context.Context) error {
 	return err
 }
 
-// TellConsequence tells the event of a decision and the first that follows from it, if that comes soon.
+// TellConsequence tells the events of a decision and what follows from it, if that comes soon.
 func (f *Follower) TellConsequence(ctx context.Context) {
+	f.Typing = false // nothing is typed meanwhile
 	defer f.Screen.Clear()
-	for told, end := 0, f.Now().Add(consequence); told < 2 && f.Now().Before(end); {
+	for before, end := f.Last.ID, f.Now().Add(consequence); f.Now().Before(end); {
 		events, err := f.Events(ctx, f.ID, f.Last.ID)
-		if err == nil {
-			told += len(events)
-			err = f.tellAll(events)
+		if err != nil || f.tellAll(events) != nil {
+			return
 		}
-		if err != nil || statusAfter(f.Last).Terminal() || told < 2 && f.waitMoving(ctx, PollFrame, "") != nil {
+		switch status := statusAfter(f.Last); {
+		case status.Terminal(), status.Waiting() && len(events) == 0 && f.Last.ID != before:
+			return
+		case slices.Contains([]run.EventType{run.PatchAppliedEvent, run.PatchApplyFailedEvent, run.PhaseStartedEvent}, f.Last.Type) && f.Last.ID != before:
+			return
+		}
+		if f.waitMoving(ctx, PollFrame, "") != nil {
 			return
 		}
 	}

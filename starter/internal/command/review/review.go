@@ -14,7 +14,6 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
@@ -96,7 +95,7 @@ func findItem(ctx context.Context, c *factory.Factory, client *runs.Client, name
 	}
 	s, noSession := sessionref.Client(c, client.Temporal()).Find(ctx, name)
 	if noSession == nil {
-		return inbox.Item{Kind: inbox.Session, Ref: string(s), Listed: runs.Listed{Name: run.Name(s)}}, nil
+		return inbox.OfSession(sessions.Listed{ID: s}), nil
 	}
 	if _, none := errors.AsType[*sessions.NotFoundError](noSession); !none {
 		return i, noSession

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/inbox"
-	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -210,7 +209,7 @@ func Watch(ctx context.Context, c *factory.Factory, s sessionref.Found) error {
 func askPerson(ctx context.Context, c *factory.Factory, s sessionref.Found, snap session.Snapshot, wait string) (later string, err error) {
 	screen := c.ScreenOn(c.Out)
 	waits.Tell(screen, sessions.PendingOf(snap))
-	f := follow.NewAsker(c, screen, c.ClientOf(s.Temporal), inbox.Item{Kind: inbox.Session, Ref: string(s.ID), Listed: runs.Listed{Name: run.Name(s.ID)}})
+	f := follow.NewAsker(c, screen, c.ClientOf(s.Temporal), inbox.OfSession(sessions.Listed{ID: s.ID}))
 	err = f.SettleWait(ctx)
 	switch {
 	case errors.Is(err, follow.ErrUnanswered):
