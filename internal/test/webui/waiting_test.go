@@ -88,7 +88,7 @@ summary: use capitals
 		r.look(t, "4-hunk")
 		b.click("//button[@value='part']")
 		await(t, "the run completes", func() bool { return s.state(in.RunID).Status == run.Completed })
-		if got := r.file("greet.go"); !strings.Contains(got, "// Line 1\n") || !strings.Contains(got, "// line 20\n") {
+		if got := r.file("greet.go"); !strings.Contains(got, "// Line 1\n") || !strings.Contains(got, "// line 20") {
 			t.Errorf("got %q, want the first line as it was edited, and the last as it was", got)
 		}
 	})
