@@ -109,7 +109,7 @@ func TestAllThatWaitsAtATerminal(t *testing.T) {
 	}
 
 	b.expect(0, "session", "say", b.id, "ask me again", "--detach")
-	w := sitWith(t, nil, program, 80, 30, "watch", "--runs-dir", b.runsDir, b.id)
+	w := sitWith(t, nil, program, 80, 30, "session", "watch", "--runs-dir", b.runsDir, b.id)
 	w.awaits("Allow it?", 1)
 	w.does("n", "Why not?")
 	w.does("use go build", "refused")
