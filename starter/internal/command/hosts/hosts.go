@@ -22,8 +22,9 @@ func New(c *factory.Factory) *cobra.Command {
 one line to paste there; ` + "`starter host remove`" + ` ends it. A run on the URL of a
 repository goes there with ` + "`starter run --host NAME`" + `; a run on a directory stays here.
 See docs/hosts.md.`,
-		Args: usage.Args(0, "a subcommand: join or remove"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  starter host join\n  starter host remove laptop",
+		Args:    usage.Args(0, "a subcommand: join or remove"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newJoin(c), newRemove(c))
 	return cmd
