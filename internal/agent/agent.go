@@ -228,7 +228,7 @@ func (o Options) Choice() Choice { return o.Override.Over(o.Sticky) }
 // CheckDir returns an error unless the directory of the options is an absolute path of a directory that exists.
 func (o Options) CheckDir() error {
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() || !filepath.IsAbs(o.Dir) {
-		return &failure.Error{Code: failure.BadRequest, Message: fmt.Sprintf("the working directory %q does not exist, or is no absolute path", o.Dir)}
+		return &failure.Error{Code: failure.BadRequest, Message: fmt.Sprintf("the working directory %q does not exist, or is not absolute", o.Dir)}
 	}
 	return nil
 }
