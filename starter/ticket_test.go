@@ -114,6 +114,7 @@ func testIssueAsGoal(b bench, server *forgetest.Server, args []string) {
 // testLabel starts a ticket by a label that somebody with write permission has set, and none by a stranger's.
 func testLabel(b bench, server *forgetest.Server, flags []string) {
 	server.Permit("kim")
+	server.Administrate() // of Gitea: it tells others not who may write
 	for n, by := range map[int]string{11: "kim", 12: "mallory"} {
 		server.AddIssue(forgetest.Issue{Number: n, Title: "Labeled by " + by, Body: "Please.", Author: "ann"})
 		server.ChangeIssue(n, func(i *forgetest.Issue) { i.Labels = []*forgetest.Label{{Name: "ratchet", By: by}} })
