@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -690,6 +691,7 @@ func TestTicketsThatAreRefused(t *testing.T) {
 
 // Whatever answer is cut off, late, lost or refused once, and of whichever call, the end is the same.
 func TestFaultsOfATicket(t *testing.T) {
+	need.Suite(t, need.CI)
 	live := func(fault forgetest.Fault, calls []string) (end string, made []string) {
 		d := newDesk(t, forge.GitHub)
 		for _, call := range calls {
