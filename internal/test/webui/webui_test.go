@@ -34,7 +34,7 @@ func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 	b.openDetails(page, "Waits for your approval")
 	approval := s.state(id).PendingApprovalID
 	for _, want := range []string{
-		"put a comma after Hello", "1 file, +1 −1", approval, `-	return "Hello " + name`, `+	return "Hello, " + name`,
+		"put a comma after Hello", "1 file, +1 -1", approval, `-	return "Hello " + name`, `+	return "Hello, " + name`,
 		"Greet people politely", "More Actions → Send a Signal",
 	} {
 		b.awaitText(want)
