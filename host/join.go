@@ -46,15 +46,18 @@ func (h *Host) Join(ctx context.Context, text, name string) (*Joined, error) {
 	case target.Source == temporalclient.Configuration:
 		return nil, errors.New("TEMPORAL_ADDRESS, or a profile of Temporal's configuration, names another server: unset it, or start the worker without -join")
 	}
-	j := &Joined{host: h, survey: h.survey(ctx)}
+	var code hosts.Code
 	if text != "" {
-		code, err := hosts.ParseCode(text)
-		if err != nil {
+		var err error
+		if code, err = hosts.ParseCode(text); err != nil {
 			return nil, err
 		}
 		if f, err := engine.ReadFile(h.config.RunsDir); err == nil && process.Runs(f.UpPID, f.UpKey) {
 			return nil, fmt.Errorf("`starter up` serves %s on this machine: stop it first, or join with another -runs-dir", h.config.RunsDir)
 		}
+	}
+	j := &Joined{host: h, survey: h.survey(ctx)}
+	if text != "" {
 		w, err := hosts.Join(ctx, h.config.RunsDir, code, name, j.survey)
 		if err == nil && w.Name != name {
 			err = fmt.Errorf("this host has joined as %s already: start it without -join and -host", w.Name)

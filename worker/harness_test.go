@@ -92,6 +92,7 @@ type fixture struct {
 	workers *workers
 	sandbox run.Sandbox // of worker and runs; empty means off
 	flags   []string    // of workers
+	stdin   string      // likewise
 }
 
 // workers are the worker processes of a fixture, the dead ones too.
@@ -230,7 +231,7 @@ func (s *fixture) launch(env ...string) *workerProcess {
 		out: &captured.Output{}, ready: make(chan struct{}), done: make(chan struct{}),
 	}
 	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS=", "HOME=" + s.home}, env...)...)
-	w.cmd.Stderr = w.out
+	w.cmd.Stderr, w.cmd.Stdin = w.out, strings.NewReader(s.stdin)
 	stdout, err := w.cmd.StdoutPipe()
 	if err == nil {
 		err = w.cmd.Start()

@@ -75,7 +75,14 @@ func TestAnotherMachineJoins(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := s.another(name)
-	b.flags = []string{"-join", hosts.NewCode(listen, secret, s.engine.Key).String(), "-host", name}
+	b.stdin, b.flags = hosts.NewCode(listen, secret, s.engine.Key).String()+"\n", []string{"-join", "-host", name}
+	seen := *b // by every user of the machine
+	seen.flags = []string{"-join", strings.TrimSpace(b.stdin)}
+	refused := seen.launch()
+	<-refused.done
+	if text := refused.out.String(); refused.cmd.ProcessState.ExitCode() != 2 || !strings.Contains(text, "unexpected argument") {
+		t.Errorf("with the code among its arguments the worker ended with %v, %q; want 2", refused.cmd.ProcessState, text)
+	}
 	const allow = "GIT_ALLOW_PROTOCOL=file"
 	o := s.newOrigin()
 	runThere := func(first time.Time) {

@@ -3,16 +3,20 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"golang.org/x/term"
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -39,7 +43,7 @@ func main() {
 	flag.StringVar(&c.RunsDir, "runs-dir", rundir.DefaultDir(os.Getenv), "`directory` of the runs' records and worktrees")
 	flag.StringVar(&c.TaskQueue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue to serve")
 	c.AddFlags(flag.CommandLine)
-	code := flag.String("join", "", "`code` that starter host join printed on another machine: serve its engine, now and without the code later")
+	join := flag.Bool("join", false, "read the code of starter host join on another machine from standard input, and serve its engine, now and without the code later")
 	name := flag.String("host", "", "with -join: `name` of this machine there; default: its hostname")
 	showVersion := flag.Bool("version", false, "print the version of this program, and of the engine that starter up would start")
 	flag.Parse()
@@ -55,16 +59,38 @@ func main() {
 		fmt.Fprintln(os.Stderr, "worker: neither XDG_STATE_HOME nor HOME is set to a directory: name the runs directory with -runs-dir DIR")
 		os.Exit(2)
 	}
+	code := ""
+	if *join {
+		var err error
+		if code, err = readCode(os.Stdin); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+			os.Exit(2)
+		}
+	}
 	*name = cmp.Or(*name, host.Name(c.RunsDir))
-	if target, _ := temporalclient.Resolve(temporalclient.Options{RunsDir: c.RunsDir}); c.TaskQueue == temporalclient.TaskQueue && (*code != "" || target.Host != "") {
+	if target, _ := temporalclient.Resolve(temporalclient.Options{RunsDir: c.RunsDir}); c.TaskQueue == temporalclient.TaskQueue && (*join || target.Host != "") {
 		c.TaskQueue = temporalclient.QueueOf(*name)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, c, *code, *name); err != nil && !errors.Is(err, context.Canceled) {
+	if err := serve(ctx, c, code, *name); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "worker:", strings.ReplaceAll(err.Error(), "\n", "; "))
 		os.Exit(codeOf(err))
 	}
+}
+
+// readCode reads the line with a code. Standard input has it, because all users of this machine can read the arguments of
+// a process, and the code lets whoever is first join.
+func readCode(in *os.File) (string, error) {
+	if term.IsTerminal(int(in.Fd())) {
+		fmt.Fprint(os.Stderr, "the code of `starter host join`: ")
+	}
+	line, err := bufio.NewReader(io.LimitReader(in, 4<<10)).ReadString('\n')
+	code := strings.TrimSpace(line)
+	if code == "" {
+		return "", fmt.Errorf("-join: standard input has no code (%w): paste the line that `starter host join` printed", cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	return code, nil
 }
 
 // printVersion prints which program this is, and which engine `starter up` would start.

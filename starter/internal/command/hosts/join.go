@@ -97,15 +97,16 @@ func join(ctx context.Context, c *factory.Factory, listen, address string) error
 		return err
 	}
 	code := hosts.NewCode(address, secret, key).String()
+	command := "echo '" + code + "' | worker -join" // echo is the shell's own: no process has the code among its arguments
 	if c.JSON {
 		return c.PrintJSON(struct {
 			Command string    `json:"command"`
 			Code    string    `json:"code"`
 			Listen  string    `json:"listen"`
 			Until   time.Time `json:"until"`
-		}{"worker -join " + code, code, listen, until.UTC()})
+		}{command, code, listen, until.UTC()})
 	}
-	c.Printf("Paste this on the other machine, once, until %s:\n\n  worker -join %s\n\n", until.Local().Format("15:04"), code)
+	c.Printf("Paste this on the other machine, once, until %s:\n\n  %s\n\n", until.Local().Format("15:04"), command)
 	c.Printf("This machine listens at %s for hosts that have joined. `%s` shows them, `%s` ends it.\n", listen, c.Hint("hosts"), c.Hint("host remove NAME"))
 	return nil
 }
