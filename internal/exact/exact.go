@@ -70,15 +70,17 @@ func Members(b []byte) (members []Member, err error) {
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return nil, errors.Join(errors.New("not a JSON object"), err)
 	}
+	given := map[string]bool{}
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
 			return nil, err
 		}
 		key := name.(string)
-		if slices.ContainsFunc(members, func(m Member) bool { return m.Name == key }) {
+		if given[key] {
 			return nil, fmt.Errorf("member %q is given twice", key)
 		}
+		given[key] = true
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return nil, err
