@@ -184,14 +184,13 @@ func (h *Host) startReview(w *Worker) (err error) {
 		return nil
 	}
 	client := runs.New(w.Client, w.TaskQueue)
-	client.RunsDir = h.config.RunsDir
+	client.RunsDir, client.Namespace = h.config.RunsDir, w.Namespace
 	config := *c
 	config.ReplySecret = h.Notify.Secret
 	config.WebUI, config.Sessions = w.webUI, sessions.Client{Temporal: w.Client, Queue: w.TaskQueue}
 	config.Tickets = client
 	config.Hosts = func(ctx context.Context) string {
-		list, _ := client.Hosts(ctx) // the list of runs tells what is wrong
-		return runs.DescribeHosts(list, time.Now())
+		return client.DescribeJoined(ctx, time.Now())
 	}
 	if w.Review, err = review.Start(config, client, review.NewDisk(h.config.RunsDir)); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,8 +54,8 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	service := c.temporal.WorkflowService()
-	found, err := service.ListWorkers(ctx, &workflowservice.ListWorkersRequest{Namespace: client.DefaultNamespace, PageSize: 1000})
+	service, namespace := c.temporal.WorkflowService(), cmp.Or(c.Namespace, client.DefaultNamespace)
+	found, err := service.ListWorkers(ctx, &workflowservice.ListWorkersRequest{Namespace: namespace, PageSize: 1000})
 	if err != nil {
 		return nil, fmt.Errorf("list the workers: %w", err)
 	}
@@ -69,7 +70,7 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 		if i < 0 && !home && book.Listen != "" { // it was removed, and the server has not forgotten it
 			continue
 		}
-		d, err := service.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: client.DefaultNamespace, WorkerInstanceKey: w.GetWorkerInstanceKey()})
+		d, err := service.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: w.GetWorkerInstanceKey()})
 		if err != nil {
 			continue // it has ended meanwhile
 		}
@@ -103,16 +104,22 @@ func skewOf(book hosts.Book, name string) time.Duration {
 	return 0
 }
 
-// DescribeHosts says in one line what the hosts that have joined do; empty: none has.
-func DescribeHosts(list []HostView, now time.Time) string {
+// DescribeJoined says in one line what the hosts that have joined this machine do; empty: none has, or the engine does not
+// answer.
+func (c *Client) DescribeJoined(ctx context.Context, now time.Time) string {
+	book, err := hosts.Read(c.RunsDir)
+	if err != nil || len(book.Hosts) == 0 { // the engine is asked about each worker: screens do so only if there is one to show
+		return ""
+	}
+	list, err := c.Hosts(ctx)
+	if err != nil {
+		return ""
+	}
 	var parts []string
 	for _, h := range list {
 		if !h.Home {
 			parts = append(parts, h.Name+" "+h.State(now))
 		}
-	}
-	if len(parts) == 0 {
-		return ""
 	}
 	return "hosts: " + strings.Join(parts, ", ")
 }
@@ -133,8 +140,7 @@ func (c *Client) OpenAt(ctx context.Context, name string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	found, err := c.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: client.DefaultNamespace,
-		Query:     fmt.Sprintf("WorkflowType = 'Run' AND ExecutionStatus = 'Running' AND TaskQueue = '%s'", temporalclient.QueueOf(name)),
+		Query: fmt.Sprintf("WorkflowType = 'Run' AND ExecutionStatus = 'Running' AND TaskQueue = '%s'", temporalclient.QueueOf(name)),
 	})
 	return int(found.GetCount()), err
 }

@@ -22,6 +22,8 @@ import (
 
 // Client reaches the runs of one Temporal namespace.
 type Client struct {
+	// Namespace is that of the connection; empty: the default.
+	Namespace string
 	// RunsDir holds the names and the records of this host's runs; empty: this host has no runs directory.
 	RunsDir string
 	// Here returns the label of the repository that the caller is in; empty: none. A number alone is

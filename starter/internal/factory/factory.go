@@ -30,7 +30,8 @@ type Factory struct {
 	Began   bool   // the command line was understood
 	Failed  error  // of the command
 
-	execute func(context.Context, *Factory) int // the whole program, for commands that call others
+	namespace string                              // of the engine or server that was resolved last
+	execute   func(context.Context, *Factory) int // the whole program, for commands that call others
 }
 
 // New returns the factory of one command line, and execute is what runs one.
@@ -76,6 +77,7 @@ func (c *Factory) ResolveEngine() (temporalclient.Target, error) {
 	if err != nil {
 		return target, err
 	}
+	c.namespace = target.Namespace
 	if target.Remote() {
 		c.Server = target.Address
 	}
@@ -90,6 +92,7 @@ func (c *Factory) ResolveEngine() (temporalclient.Target, error) {
 
 func (c *Factory) ClientOf(t client.Client) *runs.Client {
 	r := runs.New(t, c.Queue)
+	r.Namespace = c.namespace
 	r.RunsDir, r.MayDecide, r.Here, r.By = c.RunsDir, c.MayDecide, HereLabel, c.UserName()
 	return r
 }

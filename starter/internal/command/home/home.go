@@ -161,8 +161,7 @@ func watchBoard(ctx context.Context, c *factory.Factory, client *runs.Client, da
 				day.sum(c.Now())
 				inbox.Update(rows, func(list []runs.Listed) { disk.MarkMerged(ctx, list) }) // it looks where branches have moved
 			}
-			others, _ := client.Hosts(ctx) // the list of runs tells what is wrong
-			give(boardLook{rows, day.last, runs.DescribeHosts(others, c.Now()), err})
+			give(boardLook{rows, day.last, client.DescribeJoined(ctx, c.Now()), err})
 			select {
 			case <-ctx.Done():
 			case <-time.After(boardEvery):
