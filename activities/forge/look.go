@@ -92,7 +92,8 @@ type review struct {
 }
 
 // feedbackOn returns the feedback on a commit. Only reviews of exactly this commit count, and comments that approve it, by
-// people who may write to the repository. Reviews of the worker's bots count, and are no votes. Those by the token's account, and approvals by the author, do not count.
+// people who may write to the repository. Reviews of the worker's bots count, and are no votes. Those by the token's account,
+// and approvals by the author, do not count.
 func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Looked, head, author string) (f feedback, err error) {
 	f = feedback{head: head, redact: a.redact}
 	if f.checks, err = client.Checks(ctx, head); err != nil {

@@ -94,7 +94,8 @@ func (p *page) queueOf(ctx context.Context, only string) (queueView, error) {
 	}
 	inbox.Sort(items)
 	from := func(t runs.Turn) int { // the first item of the turn or a later one
-		return len(items) - len(slices.DeleteFunc(slices.Clone(items), func(i inbox.Item) bool { return i.Turn() < t }))
+		at, _ := slices.BinarySearchFunc(items, t, func(i inbox.Item, t runs.Turn) int { return cmp.Compare(i.Turn(), t) })
+		return at
 	}
 	working, over := from(runs.Working), from(runs.Over)
 	done := items[over:min(len(items), over+maxDone)]

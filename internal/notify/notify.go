@@ -1,5 +1,5 @@
-// Package notify holds what a person is told when a run or a session needs one, or a run has ended: a line and a link. It never holds a
-// patch, the words of a model or a secret. It is pure.
+// Package notify holds what a person is told when a run or a session needs one, or a run has ended: a line and a link. It
+// never holds a patch, the words of a model or a secret. It is pure.
 package notify
 
 import (
