@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/schedule"
@@ -21,6 +22,7 @@ import (
 
 // TestForgeOnAURL opens a pull request, works on a ticket and fires a schedule for a repository that nobody has cloned.
 func TestForgeOnAURL(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Chdir(t.TempDir())
 	server := forgetest.New(t, forge.GitHub)
 	clitest.Git(t, clitest.Repository(t), "push", "-q", server.Dir, "main")
