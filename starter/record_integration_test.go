@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
 )
@@ -71,6 +72,7 @@ func (b bench) strip(id, raw string) {
 // TestTheRecordIsWhole takes an engine through the losses that a record is there
 // for, and a record through what others do to it.
 func TestTheRecordIsWhole(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
 	stop := bringUp(t, b.runsDir)
