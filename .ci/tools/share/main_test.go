@@ -28,8 +28,8 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	if err := judgeWhole(841 * time.Second); err == nil {
-		t.Error("got no error for 841 s, want one")
+	if err := judgeWhole(901 * time.Second); err == nil {
+		t.Error("got no error for 901 s, want one")
 	}
 }
 
