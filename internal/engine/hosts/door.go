@@ -125,7 +125,7 @@ func (d *Door) cut(book Book) {
 			continue
 		}
 		if of.tell != nil {
-			_ = conn.SetWriteDeadline(time.Now().Add(lookEvery))
+			_ = conn.SetWriteDeadline(time.Now().Add(strangerLimit))
 			of.tell(errUnknownHost)
 		}
 		conn.Close()
@@ -224,7 +224,10 @@ func (d *Door) hold(raw net.Conn, of admitted, named, serve func()) {
 		delete(d.known, raw)
 	}()
 	if book, err := Read(d.runsDir); err != nil || book.byCertificate(of.certificate) == nil {
-		return // it was removed meanwhile
+		if of.tell != nil { // it was removed meanwhile, maybe before cut could see it
+			of.tell(errUnknownHost)
+		}
+		return
 	}
 	named()
 	_ = raw.SetDeadline(time.Time{})
