@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "remote", "review", "rundir", "toolchain"},
 	{"egress", "engine"},
 	{"box", "hunks", "notify", "toolserver"},
-	{"dispatch", "failure", "file", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
+	{"dispatch", "failure", "file", "gate", "git", "proc", "redact", "run", "store", "udiff", "verdict"},
 	{"allow", "display", "exact", "failpoint", "forge", "setup", "syntax", "thinking", "toolcall", "version"},
 }
 

@@ -1,0 +1,68 @@
+package store_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/store"
+)
+
+func TestABucket(t *testing.T) {
+	dir := t.TempDir()
+	b, err := store.Open(t.Context(), "file://"+dir, time.Second)
+	if err == nil {
+		err = b.Check(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"runs/a/2", "runs/a/1", "runs/b/1"} {
+		if err := b.Put(t.Context(), key, []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if keys, err := b.Keys(t.Context(), "runs/a/"); err != nil || !slices.Equal(keys, []string{"runs/a/1", "runs/a/2"}) {
+		t.Errorf("keys %v, %v", keys, err)
+	}
+	if names, err := b.Names(t.Context(), "runs/"); err != nil || !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("names %v, %v", names, err)
+	}
+	if body, err := b.Get(t.Context(), "runs/b/1"); err != nil || string(body) != "runs/b/1" {
+		t.Errorf("got %q, %v", body, err)
+	}
+	for range 2 {
+		if err := b.Delete(t.Context(), "runs/b/1"); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := b.Get(t.Context(), "runs/b/1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a removed key: %v, want fs.ErrNotExist", err)
+	}
+}
+
+// Its errors get into history and records.
+func TestErrorsNameNoPlace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "secret")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b, err := store.Open(t.Context(), "file://"+dir, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "runs"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Put(t.Context(), "runs/a", nil); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want one line without the place", err)
+	}
+	if _, err := store.Open(t.Context(), "https://kim:hunter2@example.com", time.Second); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v, want one line without the URL", err)
+	}
+}
