@@ -57,8 +57,18 @@ func (c Content) Ref() run.Ref {
 }
 
 // KeepInOrder keeps artifacts as Keep does, and waits for the disk once. They get their names in the given order, after
-// the bytes of all are on disk: a reader that finds one by its name also finds the earlier ones.
+// the bytes of all are on disk: a reader that finds one by its name also finds the earlier ones. A bucket takes all at
+// once.
 func (d *Dir) KeepInOrder(all ...Content) ([]run.Ref, error) {
+	refs, err := d.keepOnDisk(all...)
+	if err == nil {
+		err = d.Publish()
+	}
+	return refs, err
+}
+
+// keepOnDisk is KeepInOrder without a bucket.
+func (d *Dir) keepOnDisk(all ...Content) ([]run.Ref, error) {
 	root, err := d.openArtifacts()
 	if err != nil {
 		return nil, fmt.Errorf("keep: %w", err)

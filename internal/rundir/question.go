@@ -17,7 +17,7 @@ func (d *Dir) keepQuestions(events []run.Event) error {
 		var err error
 		switch p := e.Payload.(type) {
 		case run.QuestionRaised:
-			_, err = d.Keep(questionArtifact(p.QuestionID), questionText(p))
+			_, err = d.keepOnDisk(Content{questionArtifact(p.QuestionID), questionText(p)})
 		case run.QuestionAnswered:
 			name := questionArtifact(p.QuestionID)
 			text, _, ferr := d.Find(name)
@@ -26,7 +26,7 @@ func (d *Dir) keepQuestions(events []run.Event) error {
 			}
 			text, _, _ = bytes.Cut(text, []byte(answerHeading))
 			answer := run.Reply{Text: p.Text, Values: p.Values}.Render()
-			_, err = d.Keep(name, fmt.Appendf(text, "%s%s\n", answerHeading, answer))
+			_, err = d.keepOnDisk(Content{name, fmt.Appendf(text, "%s%s\n", answerHeading, answer)})
 		}
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -126,21 +127,44 @@ func (s *Store) Attempts() string { return filepath.Join(s.dir, "attempts") }
 
 // Run returns the record of one run. The first write makes the directory.
 func (s *Store) Run(id run.ID) *Dir {
-	return s.dirAt(filepath.Join(s.dir, "workflows", string(id)))
+	path := filepath.Join(s.dir, "workflows", string(id))
+	return s.dirAt(path, path)
 }
 
-func (s *Store) dirAt(path string) *Dir { return &Dir{path: path, seals: s.seals} }
+// dirAt returns a directory that belongs to the record at a path, if to any.
+func (s *Store) dirAt(path, record string) *Dir {
+	return &Dir{path: path, record: record, seals: s.seals}
+}
 
-// OfRun returns the record of a run in a runs directory, which has one. An empty runs directory has none.
+// OfRun returns the record of a run in a runs directory, which has one, or whose bucket has one. An empty runs directory
+// has none.
 func OfRun(runsDir string, id run.ID) (*Dir, error) {
 	if runsDir == "" {
 		return nil, fs.ErrNotExist
 	}
+	if err := refresh(runsDir, id); err != nil {
+		return nil, err
+	}
 	return At(filepath.Join(runsDir, "workflows", string(id)))
 }
 
-// IDs returns the runs that have a record in a runs directory.
+// IDs returns the runs that have a record in a runs directory, or in its bucket.
 func IDs(runsDir string) (ids []run.ID, err error) {
+	ids, err = idsOnDisk(runsDir)
+	if b := Bucket(runsDir); b != nil && err == nil {
+		names, wrong := b.Names(context.Background(), "runs/")
+		for _, name := range names {
+			if id := run.ID(name); id.Validate() == nil {
+				ids = append(ids, id)
+			}
+		}
+		slices.Sort(ids)
+		return slices.Compact(ids), wrong
+	}
+	return ids, err
+}
+
+func idsOnDisk(runsDir string) (ids []run.ID, err error) {
 	entries, err := os.ReadDir(filepath.Join(runsDir, "workflows"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -171,8 +195,9 @@ func At(dir string) (*Dir, error) {
 
 // Dir is the record of one run.
 type Dir struct {
-	path  string
-	seals *syncedSeals
+	path   string
+	record string // that Publish publishes; empty: none
+	seals  *syncedSeals
 }
 
 // Path returns the absolute path of the directory.

@@ -24,13 +24,13 @@ func (s *Store) Agents(id run.ID) string { return filepath.Join(s.dir, "agents",
 
 // Slot returns the run's slot of that name. The first write makes its directory.
 func (s *Store) Slot(id run.ID, name string) Slot {
-	return Slot{s.dirAt(filepath.Join(s.Agents(id), name))}
+	return Slot{s.dirAt(filepath.Join(s.Agents(id), name), s.Run(id).path)}
 }
 
 // Session returns the directory of a standing session, in the form of a slot. It holds the session's
 // checkout, its note, and, other than a run's slot, its artifacts: see Slot.Dir.
 func (s *Store) Session(id string) Slot {
-	return Slot{s.dirAt(filepath.Join(s.dir, "sessions", id))}
+	return Slot{s.dirAt(filepath.Join(s.dir, "sessions", id), "")}
 }
 
 // Dir returns the directory of the slot, for the files that are kept in it by digest.
@@ -70,14 +70,17 @@ func (s Slot) Note() ([]byte, error) {
 	return b, err
 }
 
-// SetNote replaces the note. The note is on disk when SetNote returns.
+// SetNote replaces the note. The note is on disk, and in the bucket, when SetNote returns.
 func (s Slot) SetNote(note []byte) error {
 	root, err := s.dir.openRoot()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return replaceSynced(root, noteName, note)
+	if err := replaceSynced(root, noteName, note); err != nil {
+		return err
+	}
+	return s.dir.Publish()
 }
 
 // Hold takes the slot for this process until release is called. It waits for the
