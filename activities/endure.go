@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -27,7 +28,8 @@ const (
 // endure returns a context that ends with ctx, with one exception: the engine has given the attempt
 // up and begins another, as after a pause longer than the heartbeat timeout. Paid work then
 // continues, because the next attempt waits for its answer. In that case the context ends when the
-// answer is no longer wanted. Stop ends the context at any time.
+// answer is no longer wanted, as when another host has the step: its attempt does not wait for an answer on this one. Stop
+// ends the context at any time.
 func endure(ctx context.Context) (enduring context.Context, stop func()) {
 	enduring, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	go func() {
@@ -102,14 +104,24 @@ func reportOnce(ctx context.Context, result any) bool {
 	return engine.CompleteActivityByID(asked, info.Namespace, at.ID, at.RunID, info.ActivityID, result, nil) == nil
 }
 
-// isWanted reports whether the activity of ctx is still to be done, by any attempt. If the engine
+// isWanted reports whether the activity of ctx is still to be done, by any attempt of this host. If the engine
 // does not answer, wanted returns true.
 func isWanted(ctx context.Context) bool {
 	if time.Now().After(activity.GetInfo(ctx).Deadline) {
 		return false
 	}
 	now, err := pendingActivity(context.WithoutCancel(ctx))
-	return err != nil || now != nil
+	return err != nil || now != nil && !isElsewhere(ctx, now)
+}
+
+// hostKey is the key of the name of this host in the context of an activity that Attend has prepared.
+type hostKey struct{}
+
+// isElsewhere reports whether a worker of another host has the activity.
+func isElsewhere(ctx context.Context, now *workflow.PendingActivityInfo) bool {
+	own, attended := ctx.Value(hostKey{}).(string)
+	_, host, _ := strings.Cut(now.GetLastWorkerIdentity(), "@")
+	return attended && host != "" && host != own
 }
 
 // isCurrent reports whether the engine waits for the attempt of ctx, and for no later one. It asks

@@ -197,6 +197,9 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.openStore(ctx); err != nil {
+		return nil, err
+	}
 	if (c.Deployment == "") != (c.BuildID == "") {
 		return nil, errors.New("a deployment and a build id belong together: give both, or neither")
 	}

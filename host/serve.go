@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/telemetry"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/version"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -76,6 +77,9 @@ func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Wor
 	}
 	w.stop = append(w.stop, metrics.Stop)
 	w.Metrics, w.metrics, engine.Metrics = metrics.Address, metrics.Handler, metrics.Handler
+	if rundir.Bucket(h.config.RunsDir) != nil {
+		engine.Beat = beatEvery
+	}
 	if w.Client, err = temporalclient.Dial(ctx, engine); err != nil {
 		return nil, err
 	}
@@ -83,10 +87,10 @@ func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Wor
 	if err := temporalclient.EnsureSearchAttributes(ctx, w.Client, w.Namespace); err != nil {
 		return nil, err
 	}
-	return w, h.start(ctx, w, engine.Logger)
+	return w, h.start(ctx, w, engine.Logger, engine.Identity)
 }
 
-func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
+func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger, identity string) error {
 	liveness, err := OpenLiveness(ctx, h.config.RunsDir, w.Client, w.Namespace, log)
 	if err != nil {
 		return err
@@ -95,7 +99,8 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	if err := h.startReview(w); err != nil {
 		return err
 	}
-	options := w.options(liveness)
+	others := &fleet{bucket: rundir.Bucket(h.config.RunsDir), acts: h.Activities, liveness: liveness, namespace: w.Namespace, identity: identity}
+	options := w.options(liveness, others)
 	if h.config.Deployment != "" {
 		options.DeploymentOptions = worker.DeploymentOptions{
 			UseVersioning: true, DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade, // a run may wait for ever
@@ -122,7 +127,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 		}
 		w.stop = append(w.stop, s.Stop)
 	}
-	w.stop = append(w.stop, liveness.Start(ctx))
+	w.stop = append(w.stop, liveness.Start(ctx), others.Start(ctx))
 	if h.Dispatch != nil {
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}
