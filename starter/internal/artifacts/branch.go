@@ -3,10 +3,13 @@ package artifacts
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 )
 
@@ -20,18 +23,40 @@ type Diff struct {
 	Diff     string               `json:"diff"`
 }
 
-func BranchDiff(ctx context.Context, r runref.Found, facts rundir.Facts) (Diff, error) {
+func BranchDiff(ctx context.Context, c *factory.Factory, r runref.Found, facts rundir.Facts) (Diff, error) {
 	d := Diff{RunID: r.ID, Base: facts.Repository.Base, Head: facts.Head, Whole: true}
 	if facts.Head == facts.Repository.Base {
 		return d, nil
 	}
-	if err := runref.CheckRepository(r, facts.Repository.Path); err != nil {
+	path, err := here(ctx, c, facts)
+	if err == nil {
+		err = runref.CheckRepository(r, path)
+	}
+	if err != nil {
 		return d, err
 	}
-	out, err := git.Repo{Dir: facts.Repository.Path}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(facts.Repository.Base), string(facts.Head), "--")
+	out, err := git.Repo{Dir: path}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(facts.Repository.Base), string(facts.Head), "--")
 	if err != nil {
-		return d, fmt.Errorf("diff of branch %s in %s: %w", facts.Branch, facts.Repository.Path, err)
+		return d, fmt.Errorf("diff of branch %s in %s: %w", facts.Branch, path, err)
 	}
 	d.Diff = string(out)
 	return d, nil
+}
+
+// here returns the repository of a run on this host. If the run is on another one, which has a bucket, its branch is
+// fetched from the server.
+func here(ctx context.Context, c *factory.Factory, facts rundir.Facts) (string, error) {
+	url := facts.Repository.URL
+	if url == "" || rundir.Bucket(c.RunsDir) == nil {
+		return facts.Repository.Path, nil
+	}
+	mirrors := remote.Mirrors{Dir: rundir.Mirrors(c.RunsDir)}
+	path := mirrors.Path(url)
+	if _, err := os.Stat(path); err == nil {
+		if _, err := (git.Repo{Dir: path}).Run(ctx, "cat-file", "-e", string(facts.Head)+"^{commit}"); err == nil {
+			return path, nil
+		}
+	}
+	_, err := mirrors.Fetch(ctx, url, "refs/heads/"+facts.Branch)
+	return path, err
 }

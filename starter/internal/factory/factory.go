@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/store"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
@@ -87,7 +89,23 @@ func (c *Factory) ResolveEngine() (temporalclient.Target, error) {
 	if target.RunsDir != "" {
 		c.RunsDir = target.RunsDir
 	}
-	return target, nil
+	return target, c.shareRecords()
+}
+
+// storePatience is how long a command waits for the bucket.
+const storePatience = 10 * time.Second
+
+// shareRecords gives the runs directory the bucket that the environment names, where the records of other hosts are.
+func (c *Factory) shareRecords() error {
+	url := c.Getenv(store.Variable)
+	if url == "" || rundir.Bucket(c.RunsDir) != nil {
+		return nil
+	}
+	b, err := store.Open(context.Background(), url, storePatience)
+	if err != nil {
+		return err
+	}
+	return rundir.Share(c.RunsDir, b)
 }
 
 func (c *Factory) ClientOf(t client.Client) *runs.Client {
@@ -136,5 +154,5 @@ func (c *Factory) checkRunsDir() error {
 	if c.RunsDir == "" {
 		return usage.Errorf("no runs directory, because neither XDG_STATE_HOME nor HOME names a directory: give --runs-dir DIR")
 	}
-	return nil
+	return c.shareRecords()
 }

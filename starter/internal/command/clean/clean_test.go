@@ -157,11 +157,11 @@ func TestTheDiffOfARunWhoseRepositoryIsGone(t *testing.T) {
 	facts := rundir.Facts{Repository: of.Input.Repository, Branch: of.Branch}
 	facts.Head = run.Commit(strings.TrimSpace(clitest.Git(t, repo, "rev-parse", of.Branch)))
 	r := runref.Found{ID: cleanedRun}
-	if _, err := artifacts.BranchDiff(t.Context(), r, facts); err != nil {
+	if _, err := artifacts.BranchDiff(t.Context(), &factory.Factory{}, r, facts); err != nil {
 		t.Fatal(err)
 	}
 	clitest.Must(t, os.RemoveAll(repo))
-	if _, err := artifacts.BranchDiff(t.Context(), r, facts); err == nil || !strings.Contains(err.Error(), "is missing at "+repo+": move it back") {
+	if _, err := artifacts.BranchDiff(t.Context(), &factory.Factory{}, r, facts); err == nil || !strings.Contains(err.Error(), "is missing at "+repo+": move it back") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -93,7 +93,7 @@ func diffOf(ctx context.Context, c *factory.Factory, r runref.Found, f diffFlags
 	if err != nil {
 		return artifacts.Diff{}, err
 	}
-	return artifacts.BranchDiff(ctx, r, facts)
+	return artifacts.BranchDiff(ctx, c, r, facts)
 }
 
 // chosenOf returns the pending approval as it would be for one of its choices.

@@ -161,7 +161,7 @@ func goOnOnto(ctx context.Context, c *factory.Factory, r runref.Found, s *run.Sn
 	if err != nil {
 		return in, err
 	}
-	patch, err := artifacts.BranchDiff(ctx, r, facts)
+	patch, err := artifacts.BranchDiff(ctx, c, r, facts)
 	if err != nil {
 		return in, err
 	}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/store"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+)
+
+// TestLookFromAnyMachine: with the bucket and an engine.json alone, the commands that look say what they say on the host
+// of the run's worker, and an approval is given.
+func TestLookFromAnyMachine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	runsDir, other := filepath.Join(t.TempDir(), "runs"), filepath.Join(t.TempDir(), "runs")
+	t.Setenv(store.Variable, "file://"+t.TempDir())
+	t.Setenv("GIT_ALLOW_PROTOCOL", "file")
+	o := gittest.NewOrigin(t)
+	file := "100644 blob " + o.Blob("bad\n") + "\tstate.txt\n100644 blob " + o.Blob("check = [\"grep -q good state.txt\"]\n") + "\t.ratchet.toml\n"
+	o.Git("update-ref", "refs/heads/main", o.Git("commit-tree", "-m", "first", o.Tree(file)))
+	dir := answers(t)
+	clitest.Write(t, filepath.Join(dir, "execute-1.md"), change("bad", "good"))
+	defer bringUp(t, runsDir)()
+	host, away := bench{T: t, runsDir: runsDir}, bench{T: t, runsDir: other}
+	if err := os.MkdirAll(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{engine.FileName, engine.KeyFile} {
+		b, err := os.ReadFile(filepath.Join(runsDir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(other, name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := strings.TrimSpace(host.expect(0, "run", "make it good", "--repo", o.FileURL(), "--provider", "replay:"+dir, "--approve", "always", "--sandbox", "off", "--detach").out)
+	host.await(id, run.AwaitingApproval)
+	compareLooks(t, host, away, id)
+	away.expect(0, "approve", id)
+	host.await(id, run.Completed)
+	eventually.Holds(t, "the end of the workflow", func() bool { return !strings.Contains(host.expect(0, "status", id).out, "removal") })
+	compareLooks(t, host, away, id)
+	if got := away.expect(0, "logs", id).out; !strings.Contains(got, "answered") {
+		t.Errorf("logs: %q, want the provider's answers", got)
+	}
+	if entries, err := filepath.Glob(filepath.Join(other, "workspaces", "[^.]*")); err != nil || len(entries) > 0 {
+		t.Errorf("looking has made %v, %v", entries, err)
+	}
+}
+
+// ago matches what says how long something has lasted, and when the week before the look began.
+var ago = regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m)\b|"since":"[^"]*"`)
+
+func compareLooks(t *testing.T, host, away bench, id string) {
+	t.Helper()
+	for _, line := range []string{"status ID", "status ID --json", "list", "list --all", "events ID", "events ID --json", "diff ID", "diff ID --json", "logs ID", "logs ID --json", "report", "report --json", "show ID", "watch ID"} {
+		if line == "watch ID" && host.status(id).State.Status != run.Completed {
+			continue // it waits for a person
+		}
+		args := strings.Fields(strings.ReplaceAll(line, "ID", id))
+		want, got := host.starter(args...), away.starter(args...)
+		clean := func(text string) string {
+			return ago.ReplaceAllString(strings.ReplaceAll(text, away.runsDir, host.runsDir), "TIME")
+		}
+		if want.code != got.code || clean(want.out) != clean(got.out) || clean(want.err) != clean(got.err) {
+			t.Errorf("%s: away: code %d\n%s%s\non the host: code %d\n%s%s", line, got.code, got.out, got.err, want.code, want.out, want.err)
+		}
+	}
+}
