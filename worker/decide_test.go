@@ -25,6 +25,9 @@ func (s *fixture) decide(ctx context.Context, runs []*scripted) error {
 	for {
 		for _, r := range runs {
 			state, err := s.runs.Run(r.in.RunID).State()
+			if r.in.Repository.URL != "" { // its record is on any host
+				state, err = query[run.State](s, r.in.RunID, workflows.StateQuery)
+			}
 			if err != nil {
 				continue // not begun, or just being replaced
 			}

@@ -85,6 +85,7 @@ type fixture struct {
 	runs    *rundir.Store
 	repo    string
 	home    string // of workers: the registry of sessions is in it
+	host    string // of workers, if they have one of another name than this
 	base    run.Commit
 	queue   string
 	flaky   bool // the engine is killed too: who is refused tries again
@@ -229,6 +230,10 @@ func (s *fixture) launch(env ...string) *workerProcess {
 	w := &workerProcess{
 		cmd: exec.Command(os.Args[0], append([]string{"-sandbox", string(cmp.Or(s.sandbox, run.SandboxOff)), "-runs-dir", s.runsDir, "-task-queue", s.queue}, s.flags...)...),
 		out: &captured.Output{}, ready: make(chan struct{}), done: make(chan struct{}),
+	}
+	if s.host != "" { // unshare and the shell become the worker
+		named := []string{"--uts", "sh", "-c", `echo "$0" >/proc/sys/kernel/hostname && exec "$@"`, s.host}
+		w.cmd = exec.Command("unshare", append(named, w.cmd.Args...)...)
 	}
 	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS=", "HOME=" + s.home}, env...)...)
 	w.cmd.Stderr, w.cmd.Stdin = w.out, strings.NewReader(s.stdin)
