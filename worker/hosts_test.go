@@ -23,6 +23,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/storetest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -31,7 +32,8 @@ type sharedRun struct {
 	*scripted
 	s      *fixture
 	origin *gittest.Origin
-	bucket string // directory
+	store  string // URL of the bucket
+	bucket string // directory of the bucket
 }
 
 // storedProbe is the line of providerProgram that tells a stored answer from the disk of the only host; inBucket tells it
@@ -45,7 +47,8 @@ const (
 func (s *fixture) share(name string, sc *script, seconds float64) *sharedRun {
 	s.t.Helper()
 	there := s.at(name)
-	r := &sharedRun{scripted: there.follow(sc, seconds), s: there, origin: s.newOrigin(), bucket: s.t.TempDir()}
+	r := &sharedRun{scripted: there.follow(sc, seconds), s: there, origin: s.newOrigin()}
+	r.store, r.bucket = storetest.New(s.t)
 	program := strings.Replace(providerProgram, storedProbe, inBucket, 1)
 	s.put(filepath.Join(r.answers, "provider.sh"), program)
 	spec := strings.Replace(r.in.Providers.Developer, s.runsDir, r.bucket, 1)
@@ -66,7 +69,7 @@ func (r *sharedRun) host(name string, env ...string) *hostProcess {
 		}
 	}
 	there.writeEngineFile(there.engine.Key)
-	return &hostProcess{there.launch(append([]string{"GIT_ALLOW_PROTOCOL=file", store.Variable + "=file://" + r.bucket}, env...)...), dir}
+	return &hostProcess{there.launch(append([]string{"GIT_ALLOW_PROTOCOL=file", store.Variable + "=" + r.store}, env...)...), dir}
 }
 
 type hostProcess struct {
@@ -99,7 +102,7 @@ func (r *sharedRun) await(t *testing.T, wr client.WorkflowRun) error {
 func (r *sharedRun) record(t *testing.T) *rundir.Dir {
 	t.Helper()
 	dir := t.TempDir()
-	b, err := store.Open(t.Context(), "file://"+r.bucket, time.Second)
+	b, err := store.Open(t.Context(), r.store, time.Second)
 	if err == nil {
 		err = rundir.Share(dir, b)
 	}
@@ -247,6 +250,51 @@ func TestAHostThatOnlyPaused(t *testing.T) {
 		r.verify(t, point, 0)
 		first.kill()
 	}
+}
+
+// TestAHostThatPausedInACall: another host makes the call again, and the first one ends its own.
+func TestAHostThatPausedInACall(t *testing.T) {
+	need.Suite(t, need.CI)
+	need.Program(t, "unshare")
+	s := newFixture(t)
+	r := s.share("paused-in-a-call", newScript(run.Never, "true").patch("execute-1", edit{file: "log.txt", line: "one"}), 0)
+	hold, pids := filepath.Join(r.answers, "hold.execute-1"), filepath.Join(r.answers, "pids")
+	s.put(hold, "")
+	s.put(filepath.Join(r.answers, "provider.sh"), `echo $$ >>"$1/pids"`+"\n"+strings.Replace(providerProgram, storedProbe, inBucket, 1))
+	inCalls := func(n int) {
+		t.Helper()
+		eventually.Holds(t, fmt.Sprintf("%d calls", n), func() bool {
+			calls, _, err := r.calls()
+			return err == nil && calls["execute-1"] == n
+		})
+	}
+	first := r.host("alpha")
+	wr := r.s.start(r.in)
+	inCalls(1)
+	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	r.host("beta")
+	inCalls(2)
+	if err := first.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the end of the first call", func() bool {
+		b, err := os.ReadFile(pids)
+		all := strings.Fields(string(b))
+		if err != nil || len(all) < 2 {
+			return false
+		}
+		_, err = os.Stat(filepath.Join("/proc", all[len(all)-2]))
+		return errors.Is(err, os.ErrNotExist)
+	})
+	if err := os.Remove(hold); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.await(t, wr); err != nil {
+		t.Fatal(err)
+	}
+	r.verify(t, "paused in a call", 1)
 }
 
 // awaitStopped waits until a process is stopped.

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/store"
+	"github.com/ratchet-dev/ratchet/internal/test/storetest"
 )
 
 func TestABucket(t *testing.T) {
-	dir := t.TempDir()
-	b, err := store.Open(t.Context(), "file://"+dir, time.Second)
+	url, _ := storetest.New(t)
+	b, err := store.Open(t.Context(), url, time.Second)
 	if err == nil {
 		err = b.Check(t.Context())
 	}
