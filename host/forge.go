@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
-	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
@@ -141,7 +140,7 @@ func (h *Host) forgeConfig(w *Worker) forgeacts.Config {
 	return forgeacts.Config{
 		RunsDir: h.config.RunsDir, Servers: servers, Link: w.linkOf, Pace: h.config.ForgePace, Bots: h.config.bots,
 		Redact: func(text string) string { return h.config.redactor().String(text) }, // apps make more secrets
-		Engine: ticketed{scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}, w.Client, w.TaskQueue},
+		Engine: ticketed{scheduled{h.runsOf(w), h.config.RunsDir}, w.Client, w.TaskQueue},
 	}
 }
 

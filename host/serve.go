@@ -107,21 +107,17 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger, identity 
 			Version: worker.WorkerDeploymentVersion{DeploymentName: h.config.Deployment, BuildID: h.config.BuildID},
 		}
 	}
-	serving := worker.New(w.Client, w.TaskQueue, options)
-	workflows.Register(serving, h.Activities)
 	h.Notify.Link = func(n notices.Notice) string { return h.noticeLink(w, n) }
 	h.Notify.Answers = func(n notices.Notice) []notices.Answer { return h.noticeAnswers(w, n) }
-	notifyflow.Register(serving, notify.New(h.Notify))
-	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
-	scheduleflow.Register(serving, scheduleacts.New(schedules{scheduled{runs.New(w.Client, w.TaskQueue), h.config.RunsDir}, h.Activities.Probe}))
-	serving.RegisterActivity(&deliveryacts.Teller{})
-	serving.RegisterActivity(h.Deliveries)
-	sessionflow.Register(serving, h.Sessions)
-	if h.Dispatch != nil {
-		dispatchflow.Register(serving, h.Dispatch)
+	serving := []worker.Worker{worker.New(w.Client, w.TaskQueue, options)}
+	if others.bucket != nil && temporalclient.OfOneHost(w.TaskQueue) {
+		serving = append(serving, worker.New(w.Client, temporalclient.PoolQueue, options))
+	}
+	for _, s := range serving {
+		h.register(w, s)
 	}
 	w.stop = append(w.stop, func() { liveness.AwaitAttempts(stopLimit) })
-	for _, s := range append(h.sessionWorkers(w, liveness), serving) {
+	for _, s := range append(h.sessionWorkers(w, liveness), serving...) {
 		if err := s.Start(); err != nil {
 			return fmt.Errorf("start the worker: %w", err)
 		}
@@ -132,6 +128,27 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger, identity 
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}
 	return nil
+}
+
+// register registers all workflows and activities but those of the sessions' own queues.
+func (h *Host) register(w *Worker, serving worker.Worker) {
+	workflows.Register(serving, h.Activities)
+	notifyflow.Register(serving, notify.New(h.Notify))
+	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
+	scheduleflow.Register(serving, scheduleacts.New(schedules{scheduled{h.runsOf(w), h.config.RunsDir}, h.Activities.Probe}))
+	serving.RegisterActivity(&deliveryacts.Teller{})
+	serving.RegisterActivity(h.Deliveries)
+	sessionflow.Register(serving, h.Sessions)
+	if h.Dispatch != nil {
+		dispatchflow.Register(serving, h.Dispatch)
+	}
+}
+
+// runsOf returns a client of the worker's runs.
+func (h *Host) runsOf(w *Worker) *runs.Client {
+	client := runs.New(w.Client, w.TaskQueue)
+	client.RunsDir, client.Namespace = h.config.RunsDir, w.Namespace
+	return client
 }
 
 // options returns the options of each of the worker's parts.
@@ -188,8 +205,7 @@ func (h *Host) startReview(w *Worker) (err error) {
 	if c == nil || c.Address == review.Off {
 		return nil
 	}
-	client := runs.New(w.Client, w.TaskQueue)
-	client.RunsDir, client.Namespace = h.config.RunsDir, w.Namespace
+	client := h.runsOf(w)
 	config := *c
 	config.ReplySecret = h.Notify.Secret
 	config.WebUI, config.Sessions = w.webUI, sessions.Client{Temporal: w.Client, Queue: w.TaskQueue}

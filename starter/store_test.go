@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/store"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
@@ -43,6 +44,9 @@ func TestLookFromAnyMachine(t *testing.T) {
 	}
 	id := strings.TrimSpace(host.expect(0, "run", "make it good", "--repo", o.FileURL(), "--provider", "replay:"+dir, "--approve", "always", "--sandbox", "off", "--detach").out)
 	host.await(id, run.AwaitingApproval)
+	if queue := host.queueOf(id); queue != temporalclient.PoolQueue {
+		t.Errorf("the run is in queue %s, want %s", queue, temporalclient.PoolQueue)
+	}
 	compareLooks(t, host, away, id)
 	away.expect(0, "approve", id)
 	host.await(id, run.Completed)
@@ -54,6 +58,21 @@ func TestLookFromAnyMachine(t *testing.T) {
 	if entries, err := filepath.Glob(filepath.Join(other, "workspaces", "[^.]*")); err != nil || len(entries) > 0 {
 		t.Errorf("looking has made %v, %v", entries, err)
 	}
+}
+
+// queueOf returns the task queue of a run.
+func (b bench) queueOf(id string) string {
+	b.Helper()
+	t, err := temporalclient.Dial(b.Context(), temporalclient.Options{RunsDir: b.runsDir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer t.Close()
+	d, err := t.DescribeWorkflow(b.Context(), run.ID(id).WorkflowID(), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d.TaskQueueName
 }
 
 // ago matches what says how long something has lasted, and when the week before the look began.

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
 // place is where a run's branch goes, and a repository to push from that has none of the user's configuration: a setting
@@ -28,7 +29,14 @@ type place struct {
 }
 
 func (a *Activities) locate(ctx context.Context, r recorded, in Target) (place, error) {
-	return a.locateAt(ctx, r.snapshot.Input.Repository.Path, in.Remote, r.snapshot.Head)
+	dir, head := r.snapshot.Input.Repository.Path, r.snapshot.Head
+	if url := r.snapshot.Input.Repository.URL; url != "" { // another host may have made the commits
+		var err error
+		if dir, err = (remote.Mirrors{Dir: rundir.Mirrors(a.config.RunsDir)}).Have(ctx, url, r.snapshot.Input.BranchName(), head); err != nil {
+			return place{}, err
+		}
+	}
+	return a.locateAt(ctx, dir, in.Remote, head)
 }
 
 // locateAt is locate for a commit of a repository. An empty name means the remote origin.

@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -50,7 +51,7 @@ func (d *Disk) open(id run.ID) (*rundir.Dir, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
-	return rundir.At(filepath.Join(d.dir, string(id)))
+	return rundir.OfRun(filepath.Dir(d.dir), id)
 }
 
 // Load returns an artifact by its reference, whose digest it has.
@@ -78,7 +79,14 @@ const gitPatience = 10 * time.Second
 func (d *Disk) Diff(ctx context.Context, f rundir.Facts) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitPatience)
 	defer cancel()
-	return git.Repo{Dir: f.Repository.Path}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(f.Repository.Base), string(f.Head), "--")
+	dir := f.Repository.Path
+	if f.Repository.URL != "" { // another host may have made the commits
+		var err error
+		if dir, err = (remote.Mirrors{Dir: rundir.Mirrors(filepath.Dir(d.dir))}).Have(ctx, f.Repository.URL, f.Branch, f.Head); err != nil {
+			return nil, err
+		}
+	}
+	return git.Repo{Dir: dir}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(f.Repository.Base), string(f.Head), "--")
 }
 
 // Standing returns where the commits of a run are.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -59,15 +60,19 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the workers: %w", err)
 	}
-	for _, w := range found.GetWorkers() {
+	workers := found.GetWorkers()
+	slices.SortStableFunc(workers, func(a, b *worker.WorkerListInfo) int { // the part of a worker that serves the pool comes behind it
+		return cmp.Compare(inPool(a), inPool(b))
+	})
+	for _, w := range workers {
 		_, name, _ := strings.Cut(w.GetWorkerIdentity(), "@")
 		queue := w.GetTaskQueue()
-		home := queue == temporalclient.TaskQueue
-		if name == "" || !home && queue != temporalclient.QueueOf(name) {
+		home, pool := queue == temporalclient.TaskQueue, inPool(w) == 1
+		if name == "" || !home && !pool && queue != temporalclient.QueueOf(name) {
 			continue
 		}
-		i := slices.IndexFunc(list, func(h HostView) bool { return h.Name == name && h.Queue == queue })
-		if i < 0 && !home && book.Listen != "" { // it was removed, and the server has not forgotten it
+		i := slices.IndexFunc(list, func(h HostView) bool { return h.Name == name && (h.Queue == queue || pool) })
+		if i < 0 && (pool || !home && book.Listen != "") { // it was removed, and the server has not forgotten it
 			continue
 		}
 		d, err := service.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: w.GetWorkerInstanceKey()})
@@ -78,10 +83,18 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 			i, list = len(list), append(list, HostView{Name: name, Queue: queue, Home: home})
 		}
 		beat, slots := d.GetWorkerInfo().GetWorkerHeartbeat(), d.GetWorkerInfo().GetWorkerHeartbeat().GetActivityTaskSlotsInfo()
-		list[i].add(beat.GetHeartbeatTime().AsTime().Add(-skewOf(book, name)), int(slots.GetCurrentUsedSlots()), int(slots.GetCurrentUsedSlots()+slots.GetCurrentAvailableSlots()))
+		list[i].add(beat.GetHeartbeatTime().AsTime().Add(-skewOf(book, name)), int(slots.GetCurrentUsedSlots()), (1-inPool(w))*int(slots.GetCurrentUsedSlots()+slots.GetCurrentAvailableSlots()))
 	}
 	slices.SortFunc(list, func(a, b HostView) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
+}
+
+// inPool returns 1 for the part of a worker that serves the queue of all hosts, and 0 for others.
+func inPool(w *worker.WorkerListInfo) int {
+	if w.GetTaskQueue() == temporalclient.PoolQueue {
+		return 1
+	}
+	return 0
 }
 
 // add adds a worker of the host, which reported at a time.
@@ -157,6 +170,6 @@ func (c *Client) onHostOf(ctx context.Context, id run.ID) *Client {
 // OfHost returns a client of the runs of one host. The runs that it starts are on a repository at that path of the host.
 func (c *Client) OfHost(queue, repository string) *Client {
 	there := *c
-	there.queue, there.repository = queue, repository
+	there.queue, there.repository, there.pinned = queue, repository, true
 	return &there
 }

@@ -38,6 +38,7 @@ type Client struct {
 	temporal   client.Client
 	queue      string
 	repository string // see OfHost; empty: on the repository of the input
+	pinned     bool   // see OfHost
 }
 
 // New returns a client of the runs that workers on the task queue serve.

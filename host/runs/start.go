@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -85,7 +86,7 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 	}
 	return client.StartWorkflowOptions{
 		ID:                                       in.RunID.WorkflowID(),
-		TaskQueue:                                c.queue,
+		TaskQueue:                                c.queueOf(in),
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
@@ -93,6 +94,14 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 		Memo:                                     c.memoOf(in),
 		TypedSearchAttributes:                    temporal.NewSearchAttributes(attributes...),
 	}
+}
+
+// queueOf returns the task queue of a run: that of all hosts with the bucket, unless the run is bound to one.
+func (c *Client) queueOf(in run.Input) string {
+	if in.Repository.URL != "" && !c.pinned && temporalclient.OfOneHost(c.queue) && rundir.Bucket(c.RunsDir) != nil {
+		return temporalclient.PoolQueue
+	}
+	return c.queue
 }
 
 // titleOf returns the line by which the Web UI shows a run.

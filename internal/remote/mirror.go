@@ -73,6 +73,18 @@ func (s Mirrors) Fetch(ctx context.Context, url, name string) (Base, error) {
 	return Base{Path: path, Commit: run.Commit(strings.TrimSpace(string(out)))}, err
 }
 
+// Have returns the path of the mirror of a URL. It fetches the branch unless the mirror has the commit.
+func (s Mirrors) Have(ctx context.Context, url, branch string, commit run.Commit) (path string, err error) {
+	path = s.Path(url)
+	if _, err := os.Stat(path); err == nil {
+		if _, err := (git.Repo{Dir: path}).Run(ctx, "cat-file", "-e", string(commit)+"^{commit}"); err == nil {
+			return path, nil
+		}
+	}
+	_, err = s.Fetch(ctx, url, "refs/heads/"+branch)
+	return path, err
+}
+
 // refName matches what can be the name of a branch or tag.
 var refName = regexp.MustCompile(`^[\pL\pN_@+=.,#%/-]{1,200}$`)
 

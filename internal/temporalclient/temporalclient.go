@@ -40,6 +40,15 @@ const TaskQueue = "ratchet"
 // QueueOf returns the task queue of a host that has joined another machine. No other host serves it.
 func QueueOf(host string) string { return TaskQueue + "@" + host }
 
+// PoolQueue is the task queue of runs with a repository on a server, if their records are in a bucket: every host with the
+// bucket serves it.
+const PoolQueue = TaskQueue + "-pool"
+
+// OfOneHost reports whether a task queue is the usual one of a host.
+func OfOneHost(queue string) bool {
+	return queue == TaskQueue || strings.HasPrefix(queue, TaskQueue+"@")
+}
+
 // Limits of Dial. A server on this machine that has ended refuses the connection at once. One that only is slow, because
 // the machine is busy, deserves more time than a server behind a network that is silent.
 const (

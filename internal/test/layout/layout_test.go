@@ -254,7 +254,7 @@ func TestProgramsOfRunsAreStartedInOnePlace(t *testing.T) {
 }
 
 // forTests are helpers of tests.
-var forTests = []string{"internal/test/forgetest", "internal/test/gittest", "internal/test/nobody", "internal/test/need", "internal/test/pty", "internal/test/proctest"}
+var forTests = []string{"internal/test/forgetest", "internal/test/gittest", "internal/test/nobody", "internal/test/need", "internal/test/pty", "internal/test/proctest", "internal/test/storetest"}
 
 func TestTheRuleCatches(t *testing.T) {
 	for _, tc := range []struct {

@@ -3,7 +3,6 @@ package artifacts
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/remote"
@@ -43,20 +42,10 @@ func BranchDiff(ctx context.Context, c *factory.Factory, r runref.Found, facts r
 	return d, nil
 }
 
-// here returns the repository of a run on this host. If the run is on another one, which has a bucket, its branch is
-// fetched from the server.
+// here returns the repository of a run on this host. The branch of a run that another host has done is fetched.
 func here(ctx context.Context, c *factory.Factory, facts rundir.Facts) (string, error) {
-	url := facts.Repository.URL
-	if url == "" || rundir.Bucket(c.RunsDir) == nil {
+	if facts.Repository.URL == "" {
 		return facts.Repository.Path, nil
 	}
-	mirrors := remote.Mirrors{Dir: rundir.Mirrors(c.RunsDir)}
-	path := mirrors.Path(url)
-	if _, err := os.Stat(path); err == nil {
-		if _, err := (git.Repo{Dir: path}).Run(ctx, "cat-file", "-e", string(facts.Head)+"^{commit}"); err == nil {
-			return path, nil
-		}
-	}
-	_, err := mirrors.Fetch(ctx, url, "refs/heads/"+facts.Branch)
-	return path, err
+	return remote.Mirrors{Dir: rundir.Mirrors(c.RunsDir)}.Have(ctx, facts.Repository.URL, facts.Branch, facts.Head)
 }
