@@ -110,7 +110,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger, identity 
 	h.Notify.Link = func(n notices.Notice) string { return h.noticeLink(w, n) }
 	h.Notify.Answers = func(n notices.Notice) []notices.Answer { return h.noticeAnswers(w, n) }
 	serving := []worker.Worker{worker.New(w.Client, w.TaskQueue, options)}
-	if others.bucket != nil && temporalclient.OfOneHost(w.TaskQueue) {
+	if others.bucket != nil {
 		serving = append(serving, worker.New(w.Client, temporalclient.PoolQueue, options))
 	}
 	for _, s := range serving {

@@ -297,6 +297,40 @@ func TestAHostThatPausedInACall(t *testing.T) {
 	r.verify(t, "paused in a call", 1)
 }
 
+// TestTheBucketIsAway takes the bucket away while an answer comes: the step waits, and nothing is asked for again.
+func TestTheBucketIsAway(t *testing.T) {
+	need.Suite(t, need.CI)
+	need.Program(t, "unshare")
+	s := newFixture(t)
+	r := s.share("away", newScript(run.Never, "true").patch("execute-1", edit{file: "log.txt", line: "one"}), 0)
+	hold := filepath.Join(r.answers, "hold.execute-1")
+	s.put(hold, "")
+	host := r.host("alpha")
+	wr := r.s.start(r.in)
+	eventually.Holds(t, "the call", func() bool {
+		calls, _, err := r.calls()
+		return err == nil && calls["execute-1"] == 1
+	})
+	if err := errors.Join(os.Rename(r.bucket, r.bucket+".away"), os.WriteFile(r.bucket, nil, 0o600), os.Remove(hold)); err != nil {
+		t.Fatal(err)
+	}
+	answer := filepath.Join(host.dir, "runs", "workflows", string(r.in.RunID), "artifacts", "execute", "iter-0001.raw.txt")
+	eventually.Holds(t, "the answer on the host's disk", func() bool {
+		_, err := os.Stat(answer)
+		return err == nil
+	})
+	if got := r.hostOfStep(t, wr); got != "alpha" {
+		t.Errorf("the step without its bucket is on %q, want alpha", got)
+	}
+	if err := errors.Join(os.Remove(r.bucket), os.Rename(r.bucket+".away", r.bucket)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.await(t, wr); err != nil {
+		t.Fatal(err)
+	}
+	r.verify(t, "away", 0)
+}
+
 // awaitStopped waits until a process is stopped.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()

@@ -83,10 +83,17 @@ func (b *Bucket) Put(ctx context.Context, key string, body []byte) error {
 
 // Get returns the bytes of a key. The error is fs.ErrNotExist if it has none.
 func (b *Bucket) Get(ctx context.Context, key string) (body []byte, err error) {
+	missing := false
 	err = b.try(ctx, "give the record", func(ctx context.Context) (err error) {
 		body, err = b.blobs.ReadAll(ctx, key)
+		if missing = gcerrors.Code(err) == gcerrors.NotFound; missing {
+			return nil
+		}
 		return err
 	})
+	if missing && err == nil {
+		err = fs.ErrNotExist
+	}
 	return body, err
 }
 
@@ -125,11 +132,13 @@ func (b *Bucket) list(ctx context.Context, prefix, delimiter string) (keys []str
 
 // Delete removes a key. One that is gone is as good.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
-	err := b.try(ctx, "remove a key", func(ctx context.Context) error { return b.blobs.Delete(ctx, key) })
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return b.try(ctx, "remove a key", func(ctx context.Context) error {
+		err := b.blobs.Delete(ctx, key)
+		if gcerrors.Code(err) == gcerrors.NotFound {
+			return nil
+		}
+		return err
+	})
 }
 
 const (
@@ -149,8 +158,6 @@ func (b *Bucket) try(ctx context.Context, what string, request func(context.Cont
 		switch {
 		case err == nil:
 			return nil
-		case gcerrors.Code(err) == gcerrors.NotFound:
-			return fs.ErrNotExist
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().Add(wait).After(end):

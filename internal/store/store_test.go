@@ -47,6 +47,42 @@ func TestABucket(t *testing.T) {
 	}
 }
 
+// A bucket that is away for a while takes what is put meanwhile.
+func TestABucketThatIsAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bucket")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	open := func(patience time.Duration) *store.Bucket {
+		b, err := store.Open(t.Context(), "file://"+dir, patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	hasty, patient := open(time.Millisecond), open(time.Minute)
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := hasty.Put(t.Context(), "a", nil); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want that the bucket did not take it", err)
+	}
+	put := make(chan error)
+	go func() { put <- patient.Put(t.Context(), "a", []byte("a")) }()
+	if err := errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-put; err != nil {
+		t.Error(err)
+	}
+	if body, err := patient.Get(t.Context(), "a"); err != nil || string(body) != "a" {
+		t.Errorf("got %q, %v", body, err)
+	}
+}
+
 // Its errors get into history and records.
 func TestErrorsNameNoPlace(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "secret")
