@@ -16,12 +16,6 @@ type Line struct {
 	Reason   string    `json:"reason,omitempty"`
 }
 
-// UnmarshalJSON refuses unknown members.
-func (l *Line) UnmarshalJSON(b []byte) error {
-	type plain Line
-	return decodeExact(b, "audit line", (*plain)(l))
-}
-
 // Denied returns the line about a batch that is not delivered because the facts contradict each other.
 // No event reports it: a refusal changes nothing.
 func (s *Snapshot) Denied(now time.Time, batch string, r Reason) Line {

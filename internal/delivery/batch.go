@@ -57,22 +57,10 @@ type Job struct {
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 }
 
-// UnmarshalJSON refuses unknown members.
-func (j *Job) UnmarshalJSON(b []byte) error {
-	type plain Job
-	return decodeExact(b, "job", (*plain)(j))
-}
-
 // Artifact refers to a file of a job, which its reader has to fetch.
 type Artifact struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest,omitempty"`
-}
-
-// UnmarshalJSON refuses unknown members.
-func (a *Artifact) UnmarshalJSON(b []byte) error {
-	type plain Artifact
-	return decodeExact(b, "artifact", (*plain)(a))
 }
 
 // Profile says what the reader of a batch will do with it. Absent members count against a delivery.
@@ -81,12 +69,6 @@ type Profile struct {
 	Approval *bool `json:"delivery_requires_approval,omitempty"`
 	Network  *bool `json:"delivery_requires_network,omitempty"`
 	Write    *bool `json:"delivery_requires_write_access,omitempty"`
-}
-
-// UnmarshalJSON refuses unknown members.
-func (p *Profile) UnmarshalJSON(b []byte) error {
-	type plain Profile
-	return decodeExact(b, "batch profile", (*plain)(p))
 }
 
 // Safe reports whether the profile says read-only and needs neither approval nor network nor write
@@ -113,12 +95,6 @@ type Batch struct {
 	Profile Profile `json:"profile,omitzero"`
 	// ReservedBy names the one adapter that may deliver the batch; empty means any.
 	ReservedBy string `json:"reservedBy,omitempty"`
-}
-
-// UnmarshalJSON refuses unknown members.
-func (b *Batch) UnmarshalJSON(text []byte) error {
-	type plain Batch
-	return decodeExact(text, "batch", (*plain)(b))
 }
 
 // Equal reports whether two batches have the same words.
@@ -199,12 +175,6 @@ type Limits struct {
 	Interval time.Duration `json:"interval,omitempty"`
 	// Observe is how long an accepted attempt is observed.
 	Observe time.Duration `json:"observe,omitempty"`
-}
-
-// UnmarshalJSON refuses unknown members.
-func (l *Limits) UnmarshalJSON(b []byte) error {
-	type plain Limits
-	return decodeExact(b, "limits", (*plain)(l))
 }
 
 // The times (docs/contracts/delivery.md, 7).

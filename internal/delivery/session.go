@@ -24,12 +24,6 @@ type ActivityProof struct {
 	Activity Activity `json:"activity,omitempty"`
 }
 
-// UnmarshalJSON refuses unknown members.
-func (p *ActivityProof) UnmarshalJSON(b []byte) error {
-	type plain ActivityProof
-	return decodeExact(b, "activity", (*plain)(p))
-}
-
 // Capabilities is what the adapter is proved to be able to in the epoch.
 type Capabilities struct {
 	Epoch            int        `json:"epoch"`
@@ -41,12 +35,6 @@ type Capabilities struct {
 	TurnCompleted    bool       `json:"turn_completed_event,omitempty"`
 	NegativeEnds     bool       `json:"negative_terminal_events,omitempty"` // failed, interrupted and replaced are told apart
 	Steer            SteerProof `json:"steer,omitzero"`
-}
-
-// UnmarshalJSON refuses unknown members.
-func (c *Capabilities) UnmarshalJSON(b []byte) error {
-	type plain Capabilities
-	return decodeExact(b, "capabilities", (*plain)(c))
 }
 
 // Minimum reports whether the capabilities suffice for a turn of its own.
@@ -65,12 +53,6 @@ type SteerProof struct {
 	KeepsAnswers bool `json:"keeps_answers,omitempty"` // the answer under way is not cut off
 }
 
-// UnmarshalJSON refuses unknown members.
-func (p *SteerProof) UnmarshalJSON(b []byte) error {
-	type plain SteerProof
-	return decodeExact(b, "steer proof", (*plain)(p))
-}
-
 // TurnSteer reports whether everything that a steer needs of the adapter is proved.
 func (c Capabilities) TurnSteer() bool {
 	p := c.Steer
@@ -84,24 +66,12 @@ type Allows struct {
 	Write    bool `json:"allows_write_access"`
 }
 
-// UnmarshalJSON refuses unknown members.
-func (a *Allows) UnmarshalJSON(b []byte) error {
-	type plain Allows
-	return decodeExact(b, "permissions", (*plain)(a))
-}
-
 // PermissionProof is what the session may do by the agent's word. Current is nil if that could not be
 // read.
 type PermissionProof struct {
 	Epoch    int     `json:"epoch"`
 	Revision int     `json:"revision"`
 	Current  *Allows `json:"current"`
-}
-
-// UnmarshalJSON refuses unknown members.
-func (p *PermissionProof) UnmarshalJSON(b []byte) error {
-	type plain PermissionProof
-	return decodeExact(b, "permission proof", (*plain)(p))
 }
 
 // hasDrifted reports whether now allows something that the start did not.

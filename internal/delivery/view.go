@@ -17,12 +17,6 @@ type View struct {
 	Steerable        *bool     `json:"active_turn_steerable,omitempty"`
 }
 
-// UnmarshalJSON refuses unknown members.
-func (v *View) UnmarshalJSON(b []byte) error {
-	type plain View
-	return decodeExact(b, "active-turn view", (*plain)(v))
-}
-
 // Whole reports whether all seven fields are there.
 func (v View) Whole() bool {
 	return v.ID != nil && *v.ID != "" && v.Kind != nil && v.RequiresApproval != nil &&

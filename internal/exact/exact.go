@@ -18,8 +18,10 @@ import (
 // Decode decodes an object into a struct whose fields all have a JSON name. It returns an error for
 // input that encoding/json accepts: a member that is unknown, spelt in other letters, given twice,
 // or missing without omitempty or omitzero, a null where the field is no pointer, and bytes that are
-// not UTF-8.
-func Decode(b []byte, to any) error {
+// not UTF-8. Structs within are decoded the same, unless they decode themselves.
+func Decode(b []byte, to any) error { return decodeStruct(b, reflect.ValueOf(to).Elem()) }
+
+func decodeStruct(b []byte, v reflect.Value) error {
 	members, err := Members(b)
 	if err != nil {
 		return err
@@ -28,7 +30,6 @@ func Decode(b []byte, to any) error {
 	for _, m := range members {
 		given[m.Name] = m.Value
 	}
-	v := reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
 		name, rest, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		raw, ok := given[name]
@@ -41,7 +42,7 @@ func Decode(b []byte, to any) error {
 		case string(raw) == "null" && v.Field(i).Kind() != reflect.Pointer:
 			return fmt.Errorf("%s is null", name)
 		}
-		if err := json.Unmarshal(raw, v.Field(i).Addr().Interface()); err != nil {
+		if err := decodeValue(raw, v.Field(i)); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -49,6 +50,31 @@ func Decode(b []byte, to any) error {
 		return fmt.Errorf("unknown members %q", slices.Sorted(maps.Keys(given)))
 	}
 	return nil
+}
+
+func decodeValue(raw json.RawMessage, v reflect.Value) error {
+	_, itself := v.Addr().Interface().(json.Unmarshaler)
+	switch {
+	case itself:
+	case v.Kind() == reflect.Struct:
+		return decodeStruct(raw, v)
+	case v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct && string(raw) != "null":
+		v.Set(reflect.New(v.Type().Elem()))
+		return decodeValue(raw, v.Elem())
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
+		var list []json.RawMessage
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return err
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
+		for i, raw := range list {
+			if err := decodeValue(raw, v.Index(i)); err != nil {
+				return fmt.Errorf("%d: %w", i, err)
+			}
+		}
+		return nil
+	}
+	return json.Unmarshal(raw, v.Addr().Interface())
 }
 
 // Member is a member of an object, with its value as it is written.

@@ -12,6 +12,12 @@ type document struct {
 	Count int       `json:"count,omitempty"`
 	At    time.Time `json:"at,omitzero"`
 	Flag  *bool     `json:"flag"`
+	Part  *part     `json:"part,omitempty"`
+	Parts []part    `json:"parts,omitempty"`
+}
+
+type part struct {
+	Name string `json:"name"`
 }
 
 func TestDecodeRefusesWhatEncodingJSONForgives(t *testing.T) {
@@ -34,6 +40,12 @@ func TestDecodeRefusesWhatEncodingJSONForgives(t *testing.T) {
 		"nothing":                   {``, false},
 		"null in the place of all":  {`null`, false},
 		"a time that is no time":    {`{"name":"a","flag":null,"at":"now"}`, false},
+		"parts":                     {`{"name":"a","flag":null,"part":{"name":"b"},"parts":[{"name":"c"}]}`, true},
+		"a part that is null":       {`{"name":"a","flag":null,"part":null}`, true},
+		"an unknown member below":   {`{"name":"a","flag":null,"part":{"name":"b","more":1}}`, false},
+		"one in a list":             {`{"name":"a","flag":null,"parts":[{"name":"b"},{"name":"c","more":1}]}`, false},
+		"a null in a list":          {`{"name":"a","flag":null,"parts":[null]}`, false},
+		"no list":                   {`{"name":"a","flag":null,"parts":{}}`, false},
 		"a zero that may be absent": {`{"name":"a","flag":null,"count":0}`, true},
 	} {
 		var d document
