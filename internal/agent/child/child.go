@@ -232,19 +232,6 @@ func Await(ctx context.Context, d time.Duration, over, event <-chan struct{}) {
 	}
 }
 
-// ExitAfter returns how the client ended, after the error that has ended its output. It ends a client whose output cannot
-// be read.
-func (c *Child) ExitAfter(err error) (e agent.Exit, unexpected bool) {
-	if errors.Is(err, io.EOF) {
-		<-c.Done()
-		return c.Exit()
-	}
-	_, gone := c.Exit()
-	alive := c.Alive()
-	c.End()
-	return agent.Exit{Code: -1, Stderr: err.Error()}, alive || gone
-}
-
 // GuardPrompt returns a text that a client takes for a prompt: one that begins with a slash may be a command.
 func GuardPrompt(text string) string {
 	if strings.HasPrefix(text, "/") {

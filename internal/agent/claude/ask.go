@@ -128,7 +128,7 @@ func (s *session) takeRequest(c controlFrame) bool {
 		go s.answerRequest(a, agent.PermissionDecision{Verdict: agent.Allow})
 	default:
 		s.permissions.waiting[a.CallID] = a
-		s.queue.Put(a.toPermission(s.o.Dir))
+		s.Queue.Put(a.toPermission(s.o.Dir))
 	}
 	return true
 }

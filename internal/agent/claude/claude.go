@@ -99,7 +99,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	s := newSession(c, o, fresh, kept)
 	g, err := s.awaitGreeting(ctx)
 	if err != nil {
-		s.abandonStart()
+		s.Abandon()
 		return nil, greeting{}, err
 	}
 	return s, g, nil

@@ -30,7 +30,7 @@ func (s *session) Thread(ctx context.Context) (agent.Thread, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.child.Alive() {
+	if !s.Child.Alive() {
 		return agent.Thread{}, agent.ErrGone
 	}
 	return s.owned.Thread(s.id.id, allowsOf(s.o)), nil
@@ -65,7 +65,7 @@ func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error)
 	select {
 	case <-t.taken:
 		return t.id, nil
-	case <-s.over:
+	case <-s.Over:
 		return "", agent.ErrGone
 	case <-ctx.Done():
 		return "", ctx.Err()
@@ -81,11 +81,11 @@ func (s *session) takeReplay(line []byte) bool {
 	}
 	t.isTaken = true
 	close(t.taken)
-	s.queue.Put(agent.TurnOpened{ID: t.id})
+	s.Queue.Put(agent.TurnOpened{ID: t.id})
 	m := agent.UserMessage{Turn: t.id, First: true}
 	if t.delivery {
 		m.Marker = t.id
 	}
-	s.queue.Put(m)
+	s.Queue.Put(m)
 	return true
 }

@@ -116,7 +116,7 @@ func (s *session) takeRateLimit(line []byte) bool {
 	if f.Info.Status == "rejected" && f.Info.ResetsAt > 0 {
 		s.limit = epochTime(f.Info.ResetsAt)
 	}
-	s.queue.Put(agent.Notice{Name: "rate_limit_event", Data: line})
+	s.Queue.Put(agent.Notice{Name: "rate_limit_event", Data: line})
 	return true
 }
 

@@ -93,7 +93,7 @@ func (a *adapter) fetchGreeting(ctx context.Context) (greeting, error) {
 	if err != nil {
 		return greeting{}, err
 	}
-	s.queue.Drop()
+	s.Queue.Drop()
 	return g, s.Stop(ctx)
 }
 

@@ -94,7 +94,7 @@ func (s *session) warnBudget(t *turn) {
 		return
 	}
 	s.meter.warned = true
-	s.queue.Put(agent.Budget{
+	s.Queue.Put(agent.Budget{
 		Used: used, Warn: l.Warn, Hard: l.Hard, MaxOutput: s.o.MaxOutputTokens, Step: agent.ClampRung(rung + 1),
 	})
 }

@@ -23,12 +23,11 @@ const (
 
 // session is one process of the client.
 type session struct {
-	child *child.Child
-	queue *agent.Queue
-	o     agent.Options
+	*child.Process
+
+	o agent.Options
 
 	greetResults chan greetResult // gets one value
-	over         chan struct{}    // closed when the last frame has been read
 	stopping     sync.Once
 
 	mu          sync.Mutex
@@ -44,21 +43,15 @@ type session struct {
 
 func newSession(c *child.Child, o agent.Options, fresh string, p projects) *session {
 	s := &session{
-		child: c, queue: agent.NewQueue(), o: o,
-		greetResults: make(chan greetResult, 1), over: make(chan struct{}),
+		Process: child.NewProcess(c), o: o, greetResults: make(chan greetResult, 1),
 		id: identity{id: fresh, projects: p}, permissions: permissions{waiting: map[string]permissionRequest{}, allowed: map[string]bool{}},
 	}
 	if o.Resume != "" {
 		s.id.id, s.id.resumed = o.Resume, true
 	}
-	c.Pace(s.queue)
 	go s.readFrames()
 	return s
 }
-
-func (s *session) PID() int                   { return s.child.PID() }
-func (s *session) Alive() bool                { return s.child.Alive() }
-func (s *session) Events() <-chan agent.Event { return s.queue.C() }
 
 func (s *session) ID() string {
 	s.mu.Lock()
@@ -100,7 +93,7 @@ func (s *session) beginTurn(text, id string, delivery bool) (*turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.child.Alive():
+	case !s.Child.Alive():
 		return nil, agent.ErrGone
 	case s.turn != nil:
 		return nil, agent.ErrBusy
@@ -174,13 +167,7 @@ func (s *session) awaitRepeat(ctx context.Context) error {
 }
 
 func (s *session) Stop(ctx context.Context) error {
-	s.stopping.Do(func() {
-		s.child.ExpectEnd()
-		s.windDown(ctx)
-		s.child.End()
-		<-s.over
-	})
-	return nil
+	return s.StopAfter(func() { s.windDown(ctx) })
 }
 
 // windDown lets the client end in good order while ctx lasts. The client writes
@@ -189,11 +176,11 @@ func (s *session) Stop(ctx context.Context) error {
 func (s *session) windDown(ctx context.Context) {
 	if t := s.markInterrupted(); t != nil {
 		go s.sendInterrupt() // would block if the client no longer reads
-		child.Await(ctx, patience, s.over, t.ended)
+		child.Await(ctx, patience, s.Over, t.ended)
 	}
-	child.Await(ctx, time.Until(s.transcriptDone()), s.over, nil)
-	s.child.CloseStdin() // fails harmlessly if the client has ended
-	child.Await(ctx, patience, s.over, s.child.Done())
+	child.Await(ctx, time.Until(s.transcriptDone()), s.Over, nil)
+	s.Child.CloseStdin() // fails harmlessly if the client has ended
+	child.Await(ctx, patience, s.Over, s.Child.Done())
 }
 
 // transcriptDone returns the time at which the transcript is complete.
@@ -201,13 +188,6 @@ func (s *session) transcriptDone() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastEnd.Add(transcribed)
-}
-
-// abandonStart ends a session whose start failed.
-func (s *session) abandonStart() {
-	s.queue.Drop()
-	s.child.End()
-	<-s.over
 }
 
 // sendRequest sends the client a control request.
@@ -226,19 +206,11 @@ func (s *session) writeFrameWithin(ctx context.Context, frame any) error {
 	if err != nil {
 		return err
 	}
-	return s.child.SendLine(ctx, line)
+	return s.Child.SendLine(ctx, line)
 }
 
 // readFrames takes frames until the last, and then reports the client's end.
 func (s *session) readFrames() {
-	defer close(s.over)
-	for {
-		line, err := s.child.ReadLine()
-		if err == nil {
-			s.takeFrame(line)
-			continue
-		}
-		s.finishSession(s.child.ExitAfter(err))
-		return
-	}
+	defer close(s.Over)
+	s.finishSession(s.Child.ReadLines(s.takeFrame))
 }

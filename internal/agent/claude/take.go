@@ -33,7 +33,7 @@ func (s *session) takeFrame(line []byte) {
 		known = s.takeRateLimit(line)
 	}
 	if !known {
-		s.queue.Put(agent.Raw{Frame: line})
+		s.Queue.Put(agent.Raw{Frame: line})
 	}
 }
 
@@ -49,7 +49,7 @@ func (s *session) takeControl(kind string, line []byte) bool {
 		return s.takeRequest(c)
 	default:
 		if callID, ok := s.permissions.takeBack(c.RequestID); ok {
-			s.queue.Put(agent.Withdrawn{CallID: callID})
+			s.Queue.Put(agent.Withdrawn{CallID: callID})
 		}
 	}
 	return true
@@ -63,7 +63,7 @@ func (s *session) takeSystem(name string, line []byte) bool {
 		return false
 	}
 	// A call that keeps failing shows as silence and retries (CLIENT.md, 9).
-	s.queue.Put(agent.Notice{Name: name, Data: line, Stall: name == "api_retry"})
+	s.Queue.Put(agent.Notice{Name: name, Data: line, Stall: name == "api_retry"})
 	return true
 }
 
@@ -84,7 +84,7 @@ func (s *session) takeInit(line []byte) bool {
 
 func (s *session) tellStarted(e *agent.Started) {
 	if e != nil {
-		s.queue.Put(*e)
+		s.Queue.Put(*e)
 	}
 }
 
@@ -105,7 +105,7 @@ func (s *session) takeAssistant(line []byte) bool {
 		switch {
 		case b.Type == "text" && b.Text != "":
 			s.turn.addText(f.Message.ID, b.Text)
-			s.queue.Put(agent.Text{Text: b.Text})
+			s.Queue.Put(agent.Text{Text: b.Text})
 			known = true
 		case b.Type == "tool_use":
 			s.tellCall(agent.ToolUse{CallID: b.ID, Tool: b.Name, Input: b.Input})
@@ -114,7 +114,7 @@ func (s *session) takeAssistant(line []byte) bool {
 	}
 	if s.turn.addUsage(f.Message.ID, f.Message.Usage) {
 		s.meter.last, s.meter.fresh, s.meter.warned = f.Message.Usage, true, false
-		s.queue.Put(agent.UsageUpdate{Tokens: s.turn.tokensSoFar(), Context: s.meter.windowFill()})
+		s.Queue.Put(agent.UsageUpdate{Tokens: s.turn.tokensSoFar(), Context: s.meter.windowFill()})
 	}
 	return known
 }
@@ -125,7 +125,7 @@ func (s *session) tellCall(u agent.ToolUse) {
 		return
 	}
 	s.turn.told[u.CallID] = true
-	s.queue.Put(u)
+	s.Queue.Put(u)
 }
 
 // takeResults reports the results of the calls that were reported.
@@ -137,7 +137,7 @@ func (s *session) takeResults(line []byte) bool {
 	known := false
 	for _, b := range f.Message.Content {
 		if b.Type == "tool_result" && s.turn.told[b.ToolUseID] {
-			s.queue.Put(agent.ToolResult{CallID: b.ToolUseID, Output: b.Content.plainText(), Error: b.IsError})
+			s.Queue.Put(agent.ToolResult{CallID: b.ToolUseID, Output: b.Content.plainText(), Error: b.IsError})
 			known = true
 		}
 	}

@@ -107,8 +107,8 @@ func (s *session) takeResult(line []byte) bool {
 	}
 	s.concludeTurn(t)
 	s.owned.End(t.id, status)
-	s.queue.Put(agent.TurnClosed{ID: t.id, Status: string(status), At: time.Now()})
-	s.queue.Put(e)
+	s.Queue.Put(agent.TurnClosed{ID: t.id, Status: string(status), At: time.Now()})
+	s.Queue.Put(e)
 	return true
 }
 
@@ -120,7 +120,7 @@ func (s *session) concludeTurn(t *turn) {
 // withdrawRequests reports that the waiting requests no longer wait.
 func (s *session) withdrawRequests() {
 	for _, callID := range s.permissions.clearWaiting() {
-		s.queue.Put(agent.Withdrawn{CallID: callID})
+		s.Queue.Put(agent.Withdrawn{CallID: callID})
 	}
 }
 
@@ -136,11 +136,11 @@ func (s *session) finishSession(e agent.Exit, unexpected bool) {
 		s.concludeTurn(t)
 	}
 	if !unexpected {
-		s.queue.Close(nil)
+		s.Queue.Close(nil)
 		return
 	}
 	if t != nil && s.id.resumed && strings.Contains(e.Stderr, unknownSession) {
-		s.queue.Put(agent.Turn{Status: agent.Failed, Took: time.Since(t.begun), Err: agent.ErrNoSession})
+		s.Queue.Put(agent.Turn{Status: agent.Failed, Took: time.Since(t.begun), Err: agent.ErrNoSession})
 	}
-	s.queue.Close(e)
+	s.Queue.Close(e)
 }

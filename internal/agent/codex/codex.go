@@ -123,7 +123,7 @@ func (a *adapter) openSession(ctx context.Context, binary string, o agent.Option
 	ctx, stop := context.WithTimeoutCause(ctx, handshakeLimit, errSlow)
 	defer stop()
 	if err := s.openThread(ctx, o, env); err != nil {
-		s.abandonStart()
+		s.Abandon()
 		return nil, s.startError(ctx, err)
 	}
 	return s, nil
@@ -164,7 +164,7 @@ func (s *session) startError(ctx context.Context, err error) error {
 
 // exitError says how a client ended before it took input, or that it never ran.
 func (s *session) exitError() error {
-	exit, _ := s.child.Exit()
+	exit, _ := s.Child.Exit()
 	if exit.Code < 0 && exit.Signal == "" {
 		return fmt.Errorf("%w: %s", agent.ErrUnavailable, exit.Stderr)
 	}
@@ -179,7 +179,7 @@ func (s *session) exitError() error {
 // message.
 func (s *session) stderrTail() string {
 	const most = 800
-	text := s.child.Stderr()
+	text := s.Child.Stderr()
 	if text == "" {
 		return ""
 	}

@@ -124,7 +124,7 @@ func (s *session) sendDelivery(d agent.Delivery) (<-chan delivered, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.child.Alive():
+	case !s.Child.Alive():
 		return nil, notSent(delivery.NotSent, agent.ErrGone)
 	case d.Text == "" || d.Marker == "":
 		return nil, notSent(delivery.Permanent, badRequest("a result without a text or a marker"))

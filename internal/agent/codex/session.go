@@ -20,14 +20,12 @@ const patience = 2 * time.Second
 
 // session is one thread in one process of the client.
 type session struct {
-	child    *child.Child
-	conn     *conn
-	queue    *agent.Queue
-	box      child.Sandbox // if it is held, the client keeps no sandbox of its own
-	network  bool          // its tools may reach the network
-	scratch  string        // directory for temporary files; empty: none of ours
-	over     chan struct{} // closed after the last event
-	stopping sync.Once
+	*child.Process
+
+	conn    *conn
+	box     child.Sandbox // if it is held, the client keeps no sandbox of its own
+	network bool          // its tools may reach the network
+	scratch string        // directory for temporary files; empty: none of ours
 
 	mu           sync.Mutex
 	version      string        // of the client
@@ -47,17 +45,12 @@ type session struct {
 
 func newSession(c *child.Child, scratch string) *session {
 	s := &session{
-		child: c, conn: newConn(c), queue: agent.NewQueue(), scratch: scratch, over: make(chan struct{}),
+		Process: child.NewProcess(c), conn: newConn(c), scratch: scratch,
 		calls: openCalls{}, approvals: approvals{pending: map[string]*approval{}, made: map[string]bool{}}, limits: limits{},
 	}
-	c.Pace(s.queue)
 	go s.readFrames()
 	return s
 }
-
-func (s *session) PID() int                   { return s.child.PID() }
-func (s *session) Alive() bool                { return s.child.Alive() }
-func (s *session) Events() <-chan agent.Event { return s.queue.C() }
 
 func (s *session) ID() string {
 	s.mu.Lock()
@@ -71,9 +64,9 @@ func (s *session) nameThread(id string, resumed bool) {
 	defer s.mu.Unlock()
 	s.thread = id
 	s.total.known = !resumed
-	s.queue.Put(agent.Started{SessionID: id, Resumed: resumed})
+	s.Queue.Put(agent.Started{SessionID: id, Resumed: resumed})
 	for _, e := range s.earlyEvents {
-		s.queue.Put(e)
+		s.Queue.Put(e)
 	}
 	s.earlyEvents = nil
 }
@@ -91,7 +84,7 @@ func (s *session) tellEvent(e agent.Event) {
 		s.earlyEvents = append(s.earlyEvents, e)
 		return
 	}
-	s.queue.Put(e)
+	s.Queue.Put(e)
 }
 
 func (s *session) Send(ctx context.Context, text string) error {
@@ -101,7 +94,7 @@ func (s *session) Send(ctx context.Context, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.child.Alive():
+	case !s.Child.Alive():
 		return agent.ErrGone
 	case s.turn != nil || s.running.id != "":
 		return agent.ErrBusy
@@ -133,7 +126,7 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	switch {
 	case p == nil:
 		return agent.ErrNotPending
-	case !s.child.Alive():
+	case !s.Child.Alive():
 		return agent.ErrGone
 	}
 	delete(s.approvals.pending, d.CallID)
@@ -159,13 +152,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 }
 
 func (s *session) Stop(ctx context.Context) error {
-	s.stopping.Do(func() {
-		s.child.ExpectEnd()
-		s.windDown(ctx)
-		s.child.End()
-		<-s.over
-	})
-	return nil
+	return s.StopAfter(func() { s.windDown(ctx) })
 }
 
 // windDown lets the client end in good order while ctx lasts. It cancels the
@@ -174,10 +161,10 @@ func (s *session) Stop(ctx context.Context) error {
 // before it (CLIENT.md, 8).
 func (s *session) windDown(ctx context.Context) {
 	if t := s.abortPending(); t != nil {
-		child.Await(ctx, patience, s.over, t.ended)
+		child.Await(ctx, patience, s.Over, t.ended)
 	}
-	s.conn.queueLine(nil) // closes its input, after all queued lines
-	child.Await(ctx, patience, s.over, s.child.Done())
+	s.conn.out.Put(nil) // closes its input, after all queued lines
+	child.Await(ctx, patience, s.Over, s.Child.Done())
 }
 
 // abortPending aborts the pending requests and returns the current turn, which
@@ -195,35 +182,18 @@ func (s *session) abortPending() *turn {
 	return s.turn
 }
 
-// abandonStart ends a session whose start failed.
-func (s *session) abandonStart() {
-	s.queue.Drop()
-	s.child.End()
-	<-s.over
-}
-
 // readFrames takes frames until the last, and then reports the client's end.
 func (s *session) readFrames() {
-	defer close(s.over)
+	defer close(s.Over)
 	if s.scratch != "" {
 		defer os.RemoveAll(s.scratch)
 	}
-	if err := s.conn.readFrames(s.takeFrame); err != nil { // the output cannot be read
-		expected := !s.child.Alive()
-		s.child.End()
-		s.closeEvents(agent.Exit{Code: -1, Stderr: err.Error()}, !expected)
-		return
-	}
-	exit, unexpected := s.child.Exit()
-	s.closeEvents(exit, unexpected)
-}
-
-func (s *session) closeEvents(exit agent.Exit, unexpected bool) {
+	exit, unexpected := s.conn.readFrames(s.takeFrame)
 	if unexpected {
-		s.queue.Close(exit)
+		s.Queue.Close(exit)
 		return
 	}
-	s.queue.Close(nil)
+	s.Queue.Close(nil)
 }
 
 // Model implements agent.Modelled.

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,17 +57,15 @@ const (
 	overloadPause = 100 * time.Millisecond
 )
 
-// conn is the wire to one app-server. Lines are written from a queue, so that no
-// caller waits for a server that does not read.
+// conn is the wire to one app-server.
 type conn struct {
 	child *child.Child
+	out   *child.Outbox
 
 	mu    sync.Mutex
 	last  int64
 	calls map[string]*pendingCall // that wait for an answer, by their id on the wire
 	lost  bool
-	lines [][]byte // to write; nil closes standard input
-	wake  chan struct{}
 }
 
 // pendingCall is a request of ours.
@@ -83,9 +79,7 @@ type pendingCall struct {
 }
 
 func newConn(c *child.Child) *conn {
-	w := &conn{child: c, calls: map[string]*pendingCall{}, wake: make(chan struct{}, 1)}
-	go w.writeLines()
-	return w
+	return &conn{child: c, out: child.NewOutbox(c), calls: map[string]*pendingCall{}}
 }
 
 // beginCall sends a request whose answer goes to k.done.
@@ -136,69 +130,25 @@ func (w *conn) callServer(ctx context.Context, method string, params any, take f
 func (w *conn) sendObject(v any) error {
 	line, err := encodeJSON(v)
 	if err == nil {
-		w.queueLine(line)
+		w.out.Put(line)
 	}
 	return err
 }
 
-func (w *conn) queueLine(line []byte) {
-	w.mu.Lock()
-	w.lines = append(w.lines, line)
-	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// writeLines writes the queued lines. An error does not matter: it means that the
-// program has ended, which the reader sees.
-func (w *conn) writeLines() {
-	for {
-		select {
-		case <-w.wake:
-		case <-w.child.Done():
-			return
-		}
-		w.mu.Lock()
-		lines := w.lines
-		w.lines = nil
-		w.mu.Unlock()
-		for _, line := range lines {
-			if line == nil {
-				w.child.CloseStdin()
-			} else {
-				w.child.WriteLine(line)
-			}
-		}
-	}
-}
-
-// readFrames passes every frame that is no answer to take, until the last. It
-// skips lines that are not frames, as the server itself does. The error is nil if
-// the program ended.
-func (w *conn) readFrames(take func(f frame, line []byte)) error {
+// readFrames passes every frame that is no answer to take, until the last, and returns how the program ended. It skips
+// lines that are not frames, as the server itself does.
+func (w *conn) readFrames(take func(f frame, line []byte)) (e agent.Exit, unexpected bool) {
 	defer w.failCalls()
-	for {
-		line, err := w.child.ReadLine()
-		if errors.Is(err, io.EOF) {
-			<-w.child.Done()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return w.child.ReadLines(func(line []byte) {
 		var f frame
-		if json.Unmarshal(line, &f) != nil {
-			continue
-		}
 		switch {
+		case json.Unmarshal(line, &f) != nil:
 		case f.Method != "":
 			take(f, line)
 		case f.hasID():
 			w.takeAnswer(f)
 		}
-	}
+	})
 }
 
 func (w *conn) takeAnswer(f frame) {

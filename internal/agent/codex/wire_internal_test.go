@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // What a caller that gave up has returned already must not be written any more.
 func TestAnAnswerAfterItsCallerGaveUpIsNotTaken(t *testing.T) {
-	w := &conn{calls: map[string]*pendingCall{}, wake: make(chan struct{}, 1)}
+	w := &conn{calls: map[string]*pendingCall{}, out: new(child.Outbox)}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	taken := false

@@ -55,7 +55,7 @@ func (s *session) takeRequest(line []byte) bool {
 	case slices.Contains([]string{"select", "confirm", "input", "editor"}, r.Method):
 		s.postFrame(uiResponse{Type: uiAnswer, ID: r.ID, Cancelled: true})
 	}
-	s.queue.Put(agent.Notice{Name: "extension_ui_request", Data: line, Stall: true})
+	s.Queue.Put(agent.Notice{Name: "extension_ui_request", Data: line, Stall: true})
 	return true
 }
 
@@ -79,7 +79,7 @@ func (s *session) takeGateRequest(r uiRequest) bool {
 	s.requests[a.CallID] = a
 	p := a.toPermission(s.o.Dir)
 	p.Reason = reason
-	s.queue.Put(p)
+	s.Queue.Put(p)
 	return true
 }
 
@@ -93,7 +93,7 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	if !ok {
 		return agent.ErrNotPending
 	}
-	if !s.child.Alive() {
+	if !s.Child.Alive() {
 		return agent.ErrGone
 	}
 	delete(s.requests, d.CallID)

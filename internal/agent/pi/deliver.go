@@ -26,7 +26,7 @@ func (s *session) Capabilities() delivery.Capabilities { return agent.OwnedCapab
 // Thread implements agent.Watched. Pi itself says whether it works; what its turns are is the account of its one owner,
 // because pi begins none by itself.
 func (s *session) Thread(ctx context.Context) (agent.Thread, error) {
-	if !s.child.Alive() {
+	if !s.Child.Alive() {
 		return agent.Thread{}, agent.ErrGone
 	}
 	data, err := s.callPi(ctx, "get_state")
@@ -75,7 +75,7 @@ func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error)
 		return t.id, nil
 	case <-t.ended:
 		return s.endedDelivery(t)
-	case <-s.over:
+	case <-s.Over:
 		return "", agent.ErrGone
 	case <-ctx.Done():
 		return "", ctx.Err()
@@ -100,9 +100,9 @@ func (s *session) takeUserMessage(t *turn, text string) {
 		m.Marker = t.marker
 	}
 	if t.messages == 1 {
-		s.queue.Put(agent.TurnOpened{ID: t.id})
+		s.Queue.Put(agent.TurnOpened{ID: t.id})
 	}
-	s.queue.Put(m)
+	s.Queue.Put(m)
 	if m.Marker != "" && !t.isTaken {
 		t.isTaken = true
 		close(t.taken)
@@ -113,6 +113,6 @@ func (s *session) takeUserMessage(t *turn, text string) {
 func (s *session) closeOwned(t *turn) {
 	s.owned.End(t.id, t.end.Status)
 	if t.messages > 0 {
-		s.queue.Put(agent.TurnClosed{ID: t.id, Status: string(t.end.Status), At: time.Now()})
+		s.Queue.Put(agent.TurnClosed{ID: t.id, Status: string(t.end.Status), At: time.Now()})
 	}
 }

@@ -44,7 +44,7 @@ func (s *session) checkState(ctx context.Context) error {
 	if s.id == "" {
 		s.id = s.o.Resume
 	}
-	s.queue.Put(agent.Started{SessionID: s.id, Resumed: s.o.Resume != ""})
+	s.Queue.Put(agent.Started{SessionID: s.id, Resumed: s.o.Resume != ""})
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (a *adapter) listModels(ctx context.Context) ([]agent.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.abandonStart()
+	defer s.Abandon()
 	if err := s.checkState(ctx); err != nil {
 		return nil, err
 	}

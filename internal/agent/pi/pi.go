@@ -74,7 +74,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 		return nil, err
 	}
 	if err := s.checkState(ctx); err != nil {
-		s.abandonStart()
+		s.Abandon()
 		return nil, err
 	}
 	return s, nil

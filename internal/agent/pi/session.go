@@ -20,14 +20,11 @@ const patience = 2 * time.Second
 
 // session is one process of pi.
 type session struct {
-	child *child.Child
-	queue *agent.Queue
-	out   *outbox
+	*child.Process
+
+	out   *child.Outbox
 	o     agent.Options
 	files lentFiles
-
-	over     chan struct{} // closed when the last frame has been read and the files are removed
-	stopping sync.Once
 
 	mu       sync.Mutex
 	id       string
@@ -48,17 +45,12 @@ type session struct {
 
 func newSession(c *child.Child, o agent.Options, f lentFiles) *session {
 	s := &session{
-		child: c, queue: agent.NewQueue(), out: newOutbox(c.WriteLine), o: o, files: f, over: make(chan struct{}),
+		Process: child.NewProcess(c), out: child.NewOutbox(c), o: o, files: f,
 		calls: map[string]chan response{}, requests: gateRequests{}, rules: newRules(o),
 	}
-	c.Pace(s.queue)
 	go s.readFrames()
 	return s
 }
-
-func (s *session) PID() int                   { return s.child.PID() }
-func (s *session) Alive() bool                { return s.child.Alive() }
-func (s *session) Events() <-chan agent.Event { return s.queue.C() }
 
 func (s *session) ID() string {
 	s.mu.Lock()
@@ -86,7 +78,7 @@ func (s *session) beginTurn(text, marker string) (*turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.child.Alive():
+	case !s.Child.Alive():
 		return nil, agent.ErrGone
 	case s.turn != nil:
 		return nil, agent.ErrBusy
@@ -123,36 +115,23 @@ func (s *session) interruptTurn() *turn {
 func (s *session) sendAbort() { s.postFrame(command{ID: "abort", Type: "abort"}) }
 
 func (s *session) Stop(ctx context.Context) error {
-	s.stopping.Do(func() {
-		s.child.ExpectEnd()
-		s.windDown(ctx)
-		s.child.End()
-		<-s.over
-	})
-	return nil
+	return s.StopAfter(func() { s.windDown(ctx) })
 }
 
 // windDown lets pi end in good order while ctx lasts. Pi writes the existing part
 // of an interrupted turn into the transcript.
 func (s *session) windDown(ctx context.Context) {
 	if t := s.interruptTurn(); t != nil {
-		child.Await(ctx, patience, s.over, t.ended)
+		child.Await(ctx, patience, s.Over, t.ended)
 	}
-	s.child.CloseStdin() // fails harmlessly if pi has ended
-	child.Await(ctx, patience, s.over, s.child.Done())
-}
-
-// abandonStart ends a session whose start failed.
-func (s *session) abandonStart() {
-	s.queue.Drop()
-	s.child.End()
-	<-s.over
+	s.Child.CloseStdin() // fails harmlessly if pi has ended
+	child.Await(ctx, patience, s.Over, s.Child.Done())
 }
 
 // postFrame queues a frame; strings always marshal.
 func (s *session) postFrame(frame any) {
 	line, _ := json.Marshal(frame)
-	s.out.queueLine(line)
+	s.out.Put(line)
 }
 
 // callPi sends pi a command outside of turns, and waits for the answer. Each call has an id of its own: the answer to one
@@ -172,8 +151,8 @@ func (s *session) callPi(ctx context.Context, what string) (json.RawMessage, err
 			return nil, badRequest("pi did not answer %s: %s", what, r.Error)
 		}
 		return r.Data, nil
-	case <-s.over:
-		e, _ := s.child.Exit()
+	case <-s.Over:
+		e, _ := s.Child.Exit()
 		return nil, startError(e)
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -188,17 +167,7 @@ func (s *session) forgetCall(id string) {
 
 // readFrames takes frames until the last, and then reports pi's end.
 func (s *session) readFrames() {
-	defer close(s.over)
+	defer close(s.Over)
 	defer s.files.removeFiles()
-	for {
-		line, err := s.child.ReadLine()
-		if err == nil {
-			s.takeFrame(line)
-			continue
-		}
-		exit, unexpected := s.child.ExitAfter(err)
-		s.out.closeOutbox()
-		s.finishSession(exit, unexpected)
-		return
-	}
+	s.finishSession(s.Child.ReadLines(s.takeFrame))
 }

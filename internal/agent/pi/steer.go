@@ -43,7 +43,7 @@ func (s *session) Steer(ctx context.Context, text string) error {
 			return badRequest("pi did not take the message into its turn: %s", r.Error)
 		}
 		return nil
-	case <-s.over:
+	case <-s.Over:
 		return agent.ErrGone
 	case <-ctx.Done():
 		return ctx.Err()

@@ -35,7 +35,7 @@ func (s *session) takeFrame(line []byte) {
 		s.settles = true
 	}
 	if !known {
-		s.queue.Put(agent.Raw{Frame: line})
+		s.Queue.Put(agent.Raw{Frame: line})
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *session) takeNotice(name string, line []byte) bool {
 	if how.bare {
 		n.Data = nil
 	}
-	s.queue.Put(n)
+	s.Queue.Put(n)
 	if t := s.turn; t != nil {
 		switch t.noteNotice(name); name {
 		case "compaction_end":
@@ -176,7 +176,7 @@ func (s *session) takeUpdate(t *turn, u update) bool {
 
 func (s *session) tellText(text string) {
 	if text != "" {
-		s.queue.Put(agent.Text{Text: text})
+		s.Queue.Put(agent.Text{Text: text})
 	}
 }
 
@@ -200,7 +200,7 @@ func (s *session) takeMessage(t *turn, m messageEnd) {
 	}
 	if u := m.Message.Usage; t.addUsage(u) {
 		t.used = u.Total
-		s.queue.Put(agent.UsageUpdate{Tokens: t.tokens, Context: agent.Context{Used: t.used, Total: s.model.Window}})
+		s.Queue.Put(agent.UsageUpdate{Tokens: t.tokens, Context: agent.Context{Used: t.used, Total: s.model.Window}})
 	}
 }
 
@@ -209,7 +209,7 @@ func (s *session) takeMessage(t *turn, m messageEnd) {
 func (s *session) tellCall(u agent.ToolUse) {
 	if s.turn != nil && !s.turn.told[u.CallID] {
 		s.turn.told[u.CallID] = true
-		s.queue.Put(u)
+		s.Queue.Put(u)
 	}
 }
 
@@ -217,9 +217,9 @@ func (s *session) tellCall(u agent.ToolUse) {
 // an interrupt.
 func (s *session) takeResult(t *turn, f toolFrame) {
 	if s.requests.takeBack(f.CallID) {
-		s.queue.Put(agent.Withdrawn{CallID: f.CallID})
+		s.Queue.Put(agent.Withdrawn{CallID: f.CallID})
 	}
 	if t.told[f.CallID] {
-		s.queue.Put(agent.ToolResult{CallID: f.CallID, Output: f.Result.Content.plainText(), Error: f.Error})
+		s.Queue.Put(agent.ToolResult{CallID: f.CallID, Output: f.Result.Content.plainText(), Error: f.Error})
 	}
 }

@@ -118,7 +118,7 @@ func (s *session) concludeTurn(t *turn, now stats) {
 	}
 	s.releaseTurn(t)
 	s.closeOwned(t)
-	s.queue.Put(*t.end)
+	s.Queue.Put(*t.end)
 }
 
 // releaseTurn makes room for the next turn.
@@ -134,7 +134,7 @@ func (s *session) releaseTurn(t *turn) {
 // withdrawRequests reports that the waiting requests no longer wait.
 func (s *session) withdrawRequests() {
 	for _, callID := range s.requests.clearWaiting() {
-		s.queue.Put(agent.Withdrawn{CallID: callID})
+		s.Queue.Put(agent.Withdrawn{CallID: callID})
 	}
 }
 
@@ -151,8 +151,8 @@ func (s *session) finishSession(e agent.Exit, unexpected bool) {
 		s.releaseTurn(t)
 	}
 	if unexpected {
-		s.queue.Close(e)
+		s.Queue.Close(e)
 		return
 	}
-	s.queue.Close(nil)
+	s.Queue.Close(nil)
 }
