@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -93,21 +92,16 @@ func addApproval(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	addReason(m, s)
 	m.fence("diff", a.Excerpt)
 	if strings.HasSuffix(a.Excerpt, "…") {
-		m.printf("**This is only the beginning of a diff of %d bytes.** See all of it with\n\n", a.Patch.Bytes)
-		m.fence("sh", "starter diff "+string(s.Input.RunID))
+		m.printf("**This is only the beginning of a diff of %d bytes.** `starter diff %s` shows all of it.\n\n", a.Patch.Bytes, s.Input.RunID)
 	}
-	addChoices(m, a)
-	m.printf("### Decide\n\n")
-	addLineForm(m, "approval", "approve "+a.ApprovalID, a.Signal)
-	m.printf("To reject the patch and have it fixed according to your reason:\n\n")
-	rejected := run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}
-	m.fence("json", indentJSON("reject "+a.ApprovalID+" why"))
-	m.printf("or\n\n")
-	m.fence("json", indentJSON(rejected))
-	m.printf("Add `\"final\": true` to a rejection to end the run.\n\n")
-	addWays(m, a.Next)
-	addCommands(m, a.Commands)
-	addPatience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
+	approve := []string{"approve " + a.ApprovalID}
+	for _, c := range a.Choices {
+		m.printf("- %s: attempt %d by %s, %s: %s\n", inlineCode(c.ApprovalID), c.Candidate, inlineCode(c.Provider), c.Stat, escapeMarkup(c.Summary))
+		m.list("**Risk** ", c.Risks)
+		approve = append(approve, "approve "+c.ApprovalID)
+	}
+	addLines(m, "approval", append(approve, "reject "+a.ApprovalID+" why", "end "+a.ApprovalID+" why")...)
+	addWays(m, s, a.Next, a.Commands)
 }
 
 // addUnboxed warns of a run whose programs the box does not hold.
@@ -117,60 +111,32 @@ func addUnboxed(m *markdown, in run.Input) {
 	}
 }
 
-// addChoices adds the other attempts that may be approved instead.
-func addChoices(m *markdown, a *run.PendingApproval) {
-	if a.Candidate == 0 {
-		return
-	}
-	m.printf("This is attempt %d, the best one. ", a.Candidate)
-	if len(a.Choices) == 0 {
-		m.printf("No other passes the checks.\n\n")
-		return
-	}
-	m.printf("To choose another, approve its id instead:\n\n")
-	for _, c := range a.Choices {
-		m.printf("- %s: attempt %d by %s, %s: %s\n", inlineCode(c.ApprovalID), c.Candidate, inlineCode(c.Provider), c.Stat, escapeMarkup(c.Summary))
-		for _, risk := range c.Risks {
-			m.printf("  - **Risk** %s\n", escapeMarkup(risk))
-		}
-	}
-	m.printf("\n")
-}
-
 // addPermission adds the tool call for which the agent at work wants permission.
 func addPermission(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
-	p := a.Permission
-	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), inlineCode(s.ProviderOf(s.Phase(), p.Candidate)), inlineCode(p.Tool))
-	if p.Candidate > 0 {
-		m.printf("It works on attempt %d.\n\n", p.Candidate)
+	of := ""
+	if a.Permission.Candidate > 0 {
+		of = fmt.Sprintf(" in attempt %d", a.Permission.Candidate)
 	}
-	if p.Title != "" {
-		m.block(p.Title, shownProblem)
-	}
-	m.list("**Why it asks** ", a.Reasons)
+	m.printf("The %s's agent %s%s wants to use the tool %s and waits.\n\n", s.Phase().Role(), inlineCode(s.ProviderOf(s.Phase(), a.Permission.Candidate)), of, inlineCode(a.Permission.Tool))
 	addUnboxed(m, s.Input)
-	addCall(m, p.Excerpt, p.Input)
-	addCallForm(m, a.ApprovalID, a.Signal, "run")
-	addWays(m, a.Next)
-	addCommands(m, a.Commands)
-	addPatience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
+	addCall(m, a.Permission.Title, a.Reasons, a.Excerpt, a.Permission.Input)
+	addCallLines(m, a.ApprovalID)
+	addWays(m, s, a.Next, a.Commands)
 }
 
-// addCall adds the input of a tool call, which may be the head of it.
-func addCall(m *markdown, excerpt string, input run.Ref) {
+// addCall adds a tool call that waits. The excerpt may be the head of its input.
+func addCall(m *markdown, title string, reasons []string, excerpt string, input run.Ref) {
+	m.block(title, shownProblem)
+	m.list("**Why it asks** ", reasons)
 	m.fence("json", excerpt)
 	if strings.HasSuffix(excerpt, "…") {
 		m.printf("**This is only the beginning.** All of it, %d bytes, is in artifacts/%s.\n\n", input.Bytes, escapeMarkup(input.Name))
 	}
 }
 
-// addCallForm adds how to decide about a tool call. The text ends names what a final refusal ends.
-func addCallForm(m *markdown, approvalID string, signal any, ends string) {
-	m.printf("### Decide\n\n")
-	addLineForm(m, "approval", "approve "+approvalID, signal)
-	m.printf("Add `\"session\": true` to also allow calls that the agent considers the same, such as the same command, in its session. To refuse, with a reason for the agent:\n\n")
-	m.fence("json", indentJSON(run.Decision{ApprovalID: approvalID, Decision: run.Reject, Reason: "why"}))
-	m.printf("Add `\"final\": true` to a refusal to end the %s.\n\n", ends)
+// addCallLines adds the lines that decide about a tool call. session also allows what the agent considers the same.
+func addCallLines(m *markdown, id string) {
+	addLines(m, "approval", "approve "+id, "session "+id, "reject "+id+" why", "end "+id+" why")
 }
 
 func addQuestion(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
@@ -179,56 +145,35 @@ func addQuestion(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
 		m.printf("Why: %s\n\n", escapeMarkup(q.Reason))
 	}
 	m.list("**Needed** ", q.NeededInput)
-	m.printf("### Answer\n\n")
-	addLineForm(m, "answer", q.QuestionID+" your answer", q.Signal)
-	addWays(m, q.Next)
-	addCommands(m, q.Commands)
-	addPatience(m, "answer", s.State.UpdatedAt, s.Input.Timeouts.Answer)
+	addLines(m, "answer", q.QuestionID+" your answer")
+	addWays(m, s, q.Next, q.Commands)
 }
 
-// addWays adds the ways to resolve the wait, each with its consequence.
-func addWays(m *markdown, o run.Outlook) {
+// addLines adds the data to enter into the signal form of the UI, one line for each decision; see run.ParseDecision.
+func addLines(m *markdown, signal string, lines ...string) {
+	m.printf("### Decide\n\n**More Actions → Send a Signal**, signal `%s`, with one of these lines as its data:\n\n", signal)
+	m.fence("", `"`+strings.Join(lines, "\"\n\"")+`"`)
+}
+
+// addWays adds the ways to resolve the wait, each with its consequence, the commands, and the end of the wait.
+func addWays(m *markdown, s *run.Snapshot, o run.Outlook, commands []string) {
 	for _, w := range o.Ways() {
 		m.printf("- **%s**: %s\n", escapeMarkup(w.Do), escapeMarkup(w.Leads))
 	}
-	m.printf("\n")
-}
-
-// addForm adds the signal and the data to enter into the signal form of the UI.
-func addForm(m *markdown, signal string, payload any) {
-	m.printf("**More Actions → Send a Signal**, signal `%s`, with this data:\n\n", signal)
-	m.fence("json", indentJSON(payload))
-}
-
-// addLineForm adds the signal with its data as one line, and as an object.
-func addLineForm(m *markdown, signal, line string, payload any) {
-	addForm(m, signal, line)
-	m.printf("or\n\n")
-	m.fence("json", indentJSON(payload))
-}
-
-func indentJSON(payload any) string {
-	b, err := json.MarshalIndent(payload, "", "  ") //workflowcheck:ignore // structs and strings only
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
-}
-
-// addCommands adds commands for a terminal. It breaks them at their flags, because the column is narrow.
-func addCommands(m *markdown, list []string) {
-	m.printf("Or in a terminal:\n\n")
-	m.fence("sh", strings.ReplaceAll(strings.Join(list, "\n"), " --", " \\\n  --"))
-}
-
-func addPatience(m *markdown, what string, since time.Time, limit time.Duration) {
-	m.printf("Asked %s. ", FormatTime(since))
-	if limit > 0 {
-		m.printf("Without %s the run ends as canceled %s. ", what, FormatTime(since.Add(limit)))
+	addCommands(m, commands)
+	m.printf("Asked %s. ", FormatTime(s.State.UpdatedAt))
+	if limit := s.WaitLimit(); limit > 0 {
+		m.printf("Without an answer the run ends as canceled %s. ", FormatTime(s.State.UpdatedAt.Add(limit)))
 	} else {
 		m.printf("The run waits without a time limit. ")
 	}
 	m.printf("**Request Cancellation** ends it.\n\n")
+}
+
+// addCommands adds commands for a terminal. It breaks them at their flags, because the column is narrow.
+func addCommands(m *markdown, list []string) {
+	m.printf("\nOr in a terminal:\n\n")
+	m.fence("sh", strings.ReplaceAll(strings.Join(list, "\n"), " --", " \\\n  --"))
 }
 
 // FormatTime returns a time in the form that pages and texts of runs have.
@@ -305,20 +250,11 @@ func addFacts(m *markdown, s *run.Snapshot) {
 		b.printf("%-10s  %s\n", name, joinLines(fmt.Sprintf(format, args...)))
 	}
 	row("Repository", "%s", s.Input.Repository.Shown())
-	if s.Input.Session != "" {
-		row("Started by", "the agent of session %s", s.Input.Session)
-	}
 	row("Branch", "%s", s.Input.BranchName())
 	row("Applied", "%s, %s", display.Count(s.Commits, "patch", "patches"), s.Stat)
 	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, display.Count(s.Input.Fixes(), "fix", "fixes"))
 	if s.Input.Sandbox.Off() {
 		row("Sandbox", "off, %s", run.Unboxed)
-	}
-	if len(s.Input.CheckNetwork) > 0 {
-		row("Network", "of the checks: %s", strings.Join(s.Input.CheckNetwork, ", "))
-	}
-	if s.Network != "" {
-		row("Reached", "%s", s.Network)
 	}
 	if s.Plan != nil {
 		row("Plan", "artifacts/%s", s.Plan.Name)
@@ -330,33 +266,10 @@ func addFacts(m *markdown, s *run.Snapshot) {
 		row("Checks", "artifacts/%s", s.Report.Name)
 	}
 	if s.Usage.TotalTokens > 0 {
-		row("Tokens", "%s", describeTokens(s))
-	}
-	if s.Usage.Cost > 0 || s.Input.MaxCost > 0 {
-		row("Cost", "%s", describeCost(s))
-	}
-	if s.Commits > 0 {
-		row("Head", "%s", s.Head)
-	}
-	if n := len(s.Notes); n > 0 {
-		row("Notes", "%d for the next prompt", n)
+		row("Used", "%s", s.Usage)
 	}
 	m.fence("", b.String())
 	if !s.State.Status.Terminal() {
 		m.printf("The signal `note` with `{\"text\": \"...\"}` adds guidance to the next prompt.\n")
 	}
-}
-
-func describeTokens(s *run.Snapshot) string {
-	if s.Input.MaxTokens == 0 {
-		return fmt.Sprint(s.Usage.TotalTokens)
-	}
-	return fmt.Sprintf("%d of %d", s.Usage.TotalTokens, s.Input.MaxTokens)
-}
-
-func describeCost(s *run.Snapshot) string {
-	if s.Input.MaxCost == 0 {
-		return s.Usage.Cost.String()
-	}
-	return fmt.Sprintf("%v of %v", s.Usage.Cost, s.Input.MaxCost)
 }

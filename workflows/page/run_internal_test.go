@@ -86,7 +86,7 @@ func TestDetails(t *testing.T) {
 			upToGate(goal, "+a"),
 			[]string{"## Waits for your approval", "**put a comma**", "2 files, +3 -1", "and 1 more file", "**Risk** touches CI", "```diff\n+a\n```",
 				"**reject**: the agent tries again with your reason", "**reject &#45;&#45;final**: the run ends as canceled",
-				`"approvalId": "apr-1-0123456789ab",`, `"decision": "approve"`, "starter approve r1 \\\n  --approval apr-1-0123456789ab", "without a time limit"},
+				`"approve apr-1-0123456789ab"`, `"reject apr-1-0123456789ab why"`, `"end apr-1-0123456789ab why"`, "starter approve r1 \\\n  --approval apr-1-0123456789ab", "without a time limit"},
 		},
 		"an approval with a deadline": {upToGate(limited, "+a"), []string{"ends as canceled 2026-05-01 at 13:00:00 UTC"}},
 		"a diff that is longer than shown": {
@@ -96,7 +96,7 @@ func TestDetails(t *testing.T) {
 			[]run.Payload{created(goal), run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer},
 				run.PhaseCompleted{Result: run.Asked, Question: &run.Question{Question: "Which\none?", Reason: "two fit", NeededInput: []string{"a name"}}},
 				run.PhaseStarted{}, run.QuestionRaised{QuestionID: "qst-1-1", Question: run.Question{Question: "Which\none?"}, Asker: run.Execute}},
-			[]string{"## Waits for your answer", "> Which\n> one?", "Why: two fit", "**Needed** a name", `"questionId": "qst-1-1"`, "**answer**: the agent tries again with the answer", "starter answer r1 TEXT"},
+			[]string{"## Waits for your answer", "> Which\n> one?", "Why: two fit", "**Needed** a name", `"qst-1-1 your answer"`, "**answer**: the agent tries again with the answer", "starter answer r1 TEXT"},
 		},
 		"the checks run": {
 			append(upToGate(goal, "+a"), run.ApprovalGranted{ApprovalID: asked.ApprovalID}, applied, run.PhaseCompleted{Result: run.Patched}, run.PhaseStarted{Role: run.Evaluator}),

@@ -32,8 +32,7 @@ func OfSession(s *session.Snapshot) string {
 	if q := s.Doubt; q != nil {
 		m.prose(q.Question.Question, run.MaxTextBytes)
 		m.list("**Needed** ", q.NeededInput)
-		m.printf("### Answer\n\n")
-		addLineForm(&m, "answer", q.ID+" your answer", run.Reply{QuestionID: q.ID, Text: "your answer"})
+		addLines(&m, "answer", q.ID+" your answer")
 		addCommands(&m, []string{fmt.Sprintf("starter session decide %s AMOUNT", s.Input.ID)})
 	}
 	m.refusedSignals("session", s.RefusedSignals)
@@ -45,17 +44,15 @@ func OfSession(s *session.Snapshot) string {
 // addSessionAsk adds a tool call that waits, with the form to decide it.
 func addSessionAsk(m *markdown, s *session.Snapshot, a session.PendingAsk) {
 	m.printf("The agent %s wants to use the tool %s and waits.\n\n", inlineCode(s.Input.Provider), inlineCode(a.Permission.Tool))
-	if a.Permission.Title != "" {
-		m.block(a.Permission.Title, shownProblem)
-	}
-	if a.Permission.Reason != "" {
-		m.list("**Why it asks** ", []string{a.Permission.Reason})
-	}
 	if s.Input.Sandbox.Off() {
 		m.printf("**Sandbox off:** the agent's programs can do everything that the worker's user can.\n\n")
 	}
-	addCall(m, a.Excerpt, a.Permission.Input)
-	addCallForm(m, a.ApprovalID, a.Signal, "turn")
+	var why []string
+	if a.Permission.Reason != "" {
+		why = []string{a.Permission.Reason}
+	}
+	addCall(m, a.Permission.Title, why, a.Excerpt, a.Permission.Input)
+	addCallLines(m, a.ApprovalID)
 	addCommands(m, a.Commands)
 }
 
@@ -80,5 +77,5 @@ func addSessionFacts(m *markdown, s *session.Snapshot) {
 		m.printf(", %v", s.Usage.Cost)
 	}
 	m.printf("\n\nTo send a message: **More Actions → Update**, `say`, with a new id:\n\n")
-	m.fence("json", indentJSON(session.Message{ID: "a new id", Text: "your message"}))
+	m.fence("json", `{"id": "a new id", "text": "your message"}`)
 }

@@ -26,7 +26,7 @@ func TestPageOfASessionThatAsks(t *testing.T) {
 	s.RefusedSignals = run.AddRefused(nil, time.Unix(2, 0), "approval", errors.New(hostile))
 	text := OfSession(s)
 	id := s.Pending().Asks[0].ApprovalID
-	for _, want := range []string{"## Waits for you", `"approvalId": "` + id + `"`, "signal `approval`", "starter session decide s1 approve", "**in progress**", "**Signals that the session refused:**", "the signal approval of 00&#58;00&#58;02 UTC was refused", `"approve ` + id + `"`} {
+	for _, want := range []string{"## Waits for you", "signal `approval`", "starter session decide s1 approve", "**in progress**", "**Signals that the session refused:**", "the signal approval of 00&#58;00&#58;02 UTC was refused", `"approve ` + id + `"`, `"session ` + id + `"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}

@@ -1,7 +1,6 @@
 package webui_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -27,7 +26,7 @@ func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 	b.openDetails(page, "Waits for your answer")
 	b.awaitText("Shall the greeting end with an exclamation mark too?")
 	b.keep("1-question")
-	reply := b.dataToPaste("questionId")
+	reply := b.lineToPaste(`"qst-`)
 	b.sendSignal("answer", strings.Replace(reply, "your answer", "no", 1))
 
 	await(t, "the run asks for an approval", func() bool { return s.state(id).Status == run.AwaitingApproval })
@@ -40,7 +39,7 @@ func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 		b.awaitText(want)
 	}
 	b.keep("2-approval")
-	b.sendSignal("approval", b.dataToPaste("approvalId"))
+	b.sendSignal("approval", b.lineToPaste(`"approve apr-`))
 
 	await(t, "the run completes", func() bool { return s.state(id).Status == run.Completed })
 	b.openDetails(page, "Completed")
@@ -71,12 +70,12 @@ func TestAPersonLetsAnAgentUseAToolFromTheWebUI(t *testing.T) {
 
 	await(t, "the agent asks", func() bool { return s.state(id).Status == run.AwaitingApproval })
 	b.openDetails(page, "Waits for your approval")
-	for _, want := range []string{"wants to use the tool Bash", "id > who.txt", "find out who I am", `"session": true`, "--session"} {
+	for _, want := range []string{"wants to use the tool Bash", "id > who.txt", "find out who I am", `"session apr-`, "--session"} {
 		b.awaitText(want)
 	}
 	b.keep("1-permission")
 	asked := s.state(id).PendingApprovalID
-	b.sendSignal("approval", b.dataToPaste("approvalId"))
+	b.sendSignal("approval", b.lineToPaste(`"approve apr-`))
 	await(t, "the patch waits", func() bool {
 		st := s.state(id)
 		return st.Status == run.AwaitingApproval && st.PendingApprovalID != asked
@@ -84,7 +83,7 @@ func TestAPersonLetsAnAgentUseAToolFromTheWebUI(t *testing.T) {
 	b.openDetails(page, "Waits for your approval")
 	b.awaitText("+uid=")
 	b.keep("2-approval")
-	b.sendSignal("approval", b.dataToPaste("approvalId"))
+	b.sendSignal("approval", b.lineToPaste(`"approve apr-`))
 	await(t, "the run completes", func() bool { return s.state(id).Status == run.Completed })
 }
 
@@ -108,7 +107,7 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 	b.openDetails(page, "Waits for your answer")
 	b.keep("1-question")
 	b.showsAsText(t, 4) // question, reason, needed input, goal
-	b.sendSignal("answer", b.dataToPaste("questionId"))
+	b.sendSignal("answer", b.lineToPaste(`"qst-`))
 	await(t, "the run asks for an approval", func() bool { return s.state(id).Status == run.AwaitingApproval })
 	b.openDetails(page, "Waits for your approval")
 	b.keep("2-approval")
@@ -148,18 +147,19 @@ func (b *browser) openDetails(page, headline string) {
 	b.awaitText(headline)
 }
 
-// dataToPaste is the first block of the details that is JSON with the member.
-func (b *browser) dataToPaste(member string) string {
+// lineToPaste is the first line of a block of the details that begins so.
+func (b *browser) lineToPaste(prefix string) string {
 	b.t.Helper()
 	blocks := eval[[]string](b, `return Array.from(document.querySelectorAll("iframe"))
 		.flatMap(f => Array.from(f.contentDocument.querySelectorAll("pre"), e => e.textContent))`)
 	for _, text := range blocks {
-		var data map[string]any
-		if json.Unmarshal([]byte(text), &data) == nil && data[member] != nil {
-			return strings.TrimSpace(text)
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, prefix) {
+				return strings.TrimSpace(line)
+			}
 		}
 	}
-	b.t.Fatalf("nothing to paste with %s in %q", member, blocks)
+	b.t.Fatalf("no line %s… to paste in %q", prefix, blocks)
 	return ""
 }
 
