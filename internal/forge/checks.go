@@ -65,23 +65,17 @@ const OwnContext = "ratchet"
 // Checks returns the checks of a commit, but Ratchet's own.
 func (c *Client) Checks(ctx context.Context, commit string) (list []Check, err error) {
 	var all wireCombined
-	err = c.pages(ctx, commitPath(commit, "status"), func() (any, func() int) {
-		var page wireCombined
-		return &page, func() int {
-			all.Statuses = append(all.Statuses, page.Statuses...)
-			return len(page.Statuses)
-		}
+	err = pages(ctx, c, commitPath(commit, "status"), func(page wireCombined) int {
+		all.Statuses = append(all.Statuses, page.Statuses...)
+		return len(page.Statuses)
 	})
 	list = all.checks()
 	if err != nil || c.server.Kind == Gitea {
 		return list, err
 	}
-	err = c.pages(ctx, commitPath(commit, "check-runs"), func() (any, func() int) {
-		var page wireRuns
-		return &page, func() int {
-			list = append(list, page.checks()...)
-			return len(page.Runs)
-		}
+	err = pages(ctx, c, commitPath(commit, "check-runs"), func(page wireRuns) int {
+		list = append(list, page.checks()...)
+		return len(page.Runs)
 	})
 	if err != nil {
 		return nil, err

@@ -113,17 +113,14 @@ func (c *Client) SetComment(ctx context.Context, issue int, marker, text string)
 
 // findComment returns the first comment of an account that has the marker; nil: none.
 func (c *Client) findComment(ctx context.Context, issue int, by, marker string) (found *wireComment, err error) {
-	err = c.pages(ctx, issuePath(issue)+"/comments", func() (any, func() int) {
-		var page []wireComment
-		return &page, func() int {
-			for _, w := range page {
-				if strings.EqualFold(w.User.Login, by) && strings.Contains(w.Body, marker) {
-					found = &w
-					return 0 // no more
-				}
+	err = pages(ctx, c, issuePath(issue)+"/comments", func(page []wireComment) int {
+		for _, w := range page {
+			if strings.EqualFold(w.User.Login, by) && strings.Contains(w.Body, marker) {
+				found = &w
+				return 0 // no more
 			}
-			return len(page)
 		}
+		return len(page)
 	})
 	return found, err
 }

@@ -3,7 +3,6 @@ package forge
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 )
 
@@ -32,23 +31,20 @@ func (c *Client) Labeling(ctx context.Context, issue int, label string) (l Label
 	if c.server.Kind == Gitea {
 		path = issuePath(issue) + "/timeline"
 	}
-	err = c.pages(ctx, path, func() (any, func() int) {
-		var page []wireIssueEvent
-		return &page, func() int {
-			for _, e := range page {
-				switch named := strings.EqualFold(e.Label.Name, label); {
-				case named && e.Event == "labeled":
-					l, at = Labeling{By: e.Actor.Login, Bot: e.Actor.Type == "Bot"}, e.CreatedAt
-				case named && e.Type == "label" && e.Body == "1":
-					l = Labeling{By: e.User.Login}
-				case named && (e.Event == "unlabeled" || e.Type == "label"):
-					l = Labeling{}
-				case e.Event == "renamed", e.Type == "change_title":
-					l.Edited = true
-				}
+	err = pages(ctx, c, path, func(page []wireIssueEvent) int {
+		for _, e := range page {
+			switch named := strings.EqualFold(e.Label.Name, label); {
+			case named && e.Event == "labeled":
+				l, at = Labeling{By: e.Actor.Login, Bot: e.Actor.Type == "Bot"}, e.CreatedAt
+			case named && e.Type == "label" && e.Body == "1":
+				l = Labeling{By: e.User.Login}
+			case named && (e.Event == "unlabeled" || e.Type == "label"):
+				l = Labeling{}
+			case e.Event == "renamed", e.Type == "change_title":
+				l.Edited = true
 			}
-			return len(page)
 		}
+		return len(page)
 	})
 	if err != nil || l.By == "" || c.server.Kind == Gitea {
 		return l, err
@@ -62,26 +58,13 @@ func (c *Client) Labeling(ctx context.Context, issue int, label string) (l Label
 // tells.
 func (c *Client) lastEdited(ctx context.Context, issue int) (string, error) {
 	var out struct {
-		Data struct {
-			Repository struct {
-				Issue struct {
-					LastEditedAt string `json:"lastEditedAt"`
-				} `json:"issue"`
-			} `json:"repository"`
-		} `json:"data"`
-		Errors []struct {
-			Message string `json:"message"`
-		} `json:"errors"`
+		Repository struct {
+			Issue struct {
+				LastEditedAt string `json:"lastEditedAt"`
+			} `json:"issue"`
+		} `json:"repository"`
 	}
-	in := map[string]any{
-		"query":     fmt.Sprintf("query($owner: String!, $name: String!) { repository(owner: $owner, name: $name) { issue(number: %d) { lastEditedAt } } }", issue),
-		"variables": map[string]any{"owner": c.repo.Owner, "name": c.repo.Name},
-	}
-	if err := c.call(ctx, http.MethodPost, c.graphQL(), in, &out); err != nil {
-		return "", err
-	}
-	if len(out.Errors) > 0 {
-		return "", &Error{Code: http.StatusUnprocessableEntity, Message: out.Errors[0].Message}
-	}
-	return out.Data.Repository.Issue.LastEditedAt, nil
+	query := fmt.Sprintf("query($owner: String!, $name: String!) { repository(owner: $owner, name: $name) { issue(number: %d) { lastEditedAt } } }", issue)
+	err := c.graphQL(ctx, query, map[string]any{"owner": c.repo.Owner, "name": c.repo.Name}, &out)
+	return out.Repository.Issue.LastEditedAt, err
 }

@@ -187,29 +187,27 @@ func (c *Client) SetReady(ctx context.Context, p Pull) error {
 	if c.server.Kind == Gitea {
 		return c.call(ctx, http.MethodPatch, fmt.Sprintf("/pulls/%d", p.Number), map[string]string{"title": p.Title}, nil)
 	}
-	var out struct {
+	const query = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
+	return c.graphQL(ctx, query, map[string]any{"id": p.ID}, new(any))
+}
+
+// graphQL asks GitHub's other API, and decodes the data of the answer.
+func (c *Client) graphQL(ctx context.Context, query string, variables map[string]any, data any) error {
+	to := c.server.URL + "/api/graphql"
+	if c.server.Host() == "github.com" {
+		to = "https://api.github.com/graphql"
+	}
+	out := struct {
+		Data   any `json:"data"`
 		Errors []struct {
 			Message string `json:"message"`
 		} `json:"errors"`
+	}{Data: data}
+	err := c.call(ctx, http.MethodPost, to, map[string]any{"query": query, "variables": variables}, &out)
+	if err == nil && len(out.Errors) > 0 {
+		err = &Error{Code: http.StatusUnprocessableEntity, Message: out.Errors[0].Message}
 	}
-	in := map[string]any{
-		"query":     "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }",
-		"variables": map[string]string{"id": p.ID},
-	}
-	if err := c.call(ctx, http.MethodPost, c.graphQL(), in, &out); err != nil {
-		return err
-	}
-	if len(out.Errors) > 0 {
-		return &Error{Code: http.StatusUnprocessableEntity, Message: out.Errors[0].Message}
-	}
-	return nil
-}
-
-func (c *Client) graphQL() string {
-	if c.server.Host() == "github.com" {
-		return "https://api.github.com/graphql"
-	}
-	return c.server.URL + "/api/graphql"
+	return err
 }
 
 // Status is the state of a commit as one context tells it.

@@ -77,14 +77,11 @@ func (w wireReview) review() Review {
 
 // Reviews returns the reviews of a pull request, the oldest first.
 func (c *Client) Reviews(ctx context.Context, number int) (list []Review, err error) {
-	err = c.pages(ctx, pullPath(number)+"/reviews", func() (any, func() int) {
-		var page []wireReview
-		return &page, func() int {
-			for _, w := range page {
-				list = append(list, w.review())
-			}
-			return len(page)
+	err = pages(ctx, c, pullPath(number)+"/reviews", func(page []wireReview) int {
+		for _, w := range page {
+			list = append(list, w.review())
 		}
+		return len(page)
 	})
 	return list, err
 }
@@ -106,12 +103,9 @@ var approveForm = regexp.MustCompile(`^/approve ([0-9a-f]{40}|[0-9a-f]{64})$`)
 // Approvals returns the comments on a pull request that approve a commit, as reviews. One that was edited is none: others
 // than its author can edit it.
 func (c *Client) Approvals(ctx context.Context, number int) (list []Review, err error) {
-	err = c.pages(ctx, issuePath(number)+"/comments", func() (any, func() int) {
-		var page []wireComment
-		return &page, func() int {
-			list = append(list, approvals(page)...)
-			return len(page)
-		}
+	err = pages(ctx, c, issuePath(number)+"/comments", func(page []wireComment) int {
+		list = append(list, approvals(page)...)
+		return len(page)
 	})
 	return list, err
 }
@@ -148,14 +142,11 @@ type wireLineComment struct {
 
 // ReviewComments returns the comments of a review.
 func (c *Client) ReviewComments(ctx context.Context, number int, review int64) (list []Comment, err error) {
-	err = c.pages(ctx, fmt.Sprintf("%s/reviews/%d/comments", pullPath(number), review), func() (any, func() int) {
-		var page []wireLineComment
-		return &page, func() int {
-			for _, w := range page {
-				list = append(list, Comment{ID: w.ID, Author: w.User.Login, Path: w.Path, Line: cmp.Or(w.Line, w.Position), Body: w.Body, Resolved: w.Resolver != nil})
-			}
-			return len(page)
+	err = pages(ctx, c, fmt.Sprintf("%s/reviews/%d/comments", pullPath(number), review), func(page []wireLineComment) int {
+		for _, w := range page {
+			list = append(list, Comment{ID: w.ID, Author: w.User.Login, Path: w.Path, Line: cmp.Or(w.Line, w.Position), Body: w.Body, Resolved: w.Resolver != nil})
 		}
+		return len(page)
 	})
 	if err != nil || len(list) == 0 || c.server.Kind == Gitea {
 		return list, err
@@ -167,16 +158,16 @@ func (c *Client) ReviewComments(ctx context.Context, number int, review int64) (
 	return list, err
 }
 
-// pages reads the pages of a list until one is short. Each page is decoded into a value of its own, which is then taken.
-func (c *Client) pages(ctx context.Context, path string, next func() (page any, take func() int)) error {
+// pages reads the pages of a list until one is short. take gets each, and returns how many entries it has.
+func pages[P any](ctx context.Context, c *Client, path string, take func(page P) int) error {
 	whole := c.server.Kind == Gitea && strings.HasSuffix(path, "/comments") // it has all comments on each page
 	for n := 1; n <= maxPages; n++ {
-		page, take := next()
-		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?per_page=%d&limit=%d&page=%d", path, perPage, perPage, n), nil, page); err != nil {
+		var page P
+		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?per_page=%d&limit=%d&page=%d", path, perPage, perPage, n), nil, &page); err != nil {
 			return err
 		}
 		// Gitea's pages may be shorter than requested.
-		if got := take(); got == 0 || whole || c.server.Kind == GitHub && got < perPage {
+		if got := take(page); got == 0 || whole || c.server.Kind == GitHub && got < perPage {
 			return nil
 		}
 	}
@@ -186,39 +177,28 @@ func (c *Client) pages(ctx context.Context, path string, next func() (page any, 
 // resolved returns the comments of GitHub's threads that are resolved, which only its GraphQL API tells.
 func (c *Client) resolved(ctx context.Context, number int) (map[int64]bool, error) {
 	var out struct {
-		Data struct {
-			Repository struct {
-				PullRequest struct {
-					ReviewThreads struct {
-						Nodes []struct {
-							IsResolved bool `json:"isResolved"`
-							Comments   struct {
-								Nodes []struct {
-									ID int64 `json:"databaseId"`
-								} `json:"nodes"`
-							} `json:"comments"`
-						} `json:"nodes"`
-					} `json:"reviewThreads"`
-				} `json:"pullRequest"`
-			} `json:"repository"`
-		} `json:"data"`
-		Errors []struct {
-			Message string `json:"message"`
-		} `json:"errors"`
+		Repository struct {
+			PullRequest struct {
+				ReviewThreads struct {
+					Nodes []struct {
+						IsResolved bool `json:"isResolved"`
+						Comments   struct {
+							Nodes []struct {
+								ID int64 `json:"databaseId"`
+							} `json:"nodes"`
+						} `json:"comments"`
+					} `json:"nodes"`
+				} `json:"reviewThreads"`
+			} `json:"pullRequest"`
+		} `json:"repository"`
 	}
-	in := map[string]any{
-		"query": "query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) { pullRequest(number: $number) { " +
-			"reviewThreads(last: 100) { nodes { isResolved comments(first: 100) { nodes { databaseId } } } } } } }",
-		"variables": map[string]any{"owner": c.repo.Owner, "name": c.repo.Name, "number": number},
-	}
-	if err := c.call(ctx, http.MethodPost, c.graphQL(), in, &out); err != nil {
+	const query = "query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) { pullRequest(number: $number) { " +
+		"reviewThreads(last: 100) { nodes { isResolved comments(first: 100) { nodes { databaseId } } } } } } }"
+	if err := c.graphQL(ctx, query, map[string]any{"owner": c.repo.Owner, "name": c.repo.Name, "number": number}, &out); err != nil {
 		return nil, err
 	}
-	if len(out.Errors) > 0 {
-		return nil, &Error{Code: http.StatusUnprocessableEntity, Message: out.Errors[0].Message}
-	}
 	found := map[int64]bool{}
-	for _, thread := range out.Data.Repository.PullRequest.ReviewThreads.Nodes {
+	for _, thread := range out.Repository.PullRequest.ReviewThreads.Nodes {
 		for _, comment := range thread.Comments.Nodes {
 			found[comment.ID] = thread.IsResolved
 		}
