@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
 // Changes returns the canonical diff of the files in the checkout against its commit, with paths
@@ -92,15 +93,14 @@ func (v *survey) proveDiff(ctx context.Context) ([]byte, error) {
 	}
 	objects := git.NewObjects(v.stage.repo)
 	defer objects.Close()
-	b := base{ctx: ctx, index: v.index, prefix: v.prefix, objects: objects, most: v.limits.File}
-	change, err := v.readChange(b, records)
+	change, err := v.readChange(ctx, objects, records)
 	if err != nil {
 		return nil, err
 	}
 	if len(change.Files) == 0 {
 		return nil, v.err()
 	}
-	diff, err := v.proveChange(b, change)
+	diff, err := v.proveChange(workspace.TreeOf(ctx, objects, v.prefix, v.index.commit), change)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func encodingComplaint(err error, paths ...[]string) (name, why string) {
 }
 
 // readChange reads the bytes before and after. It notes each file over the limits and leaves it out.
-func (v *survey) readChange(b base, records []record) (*patch.Change, error) {
+func (v *survey) readChange(ctx context.Context, objects *git.Objects, records []record) (*patch.Change, error) {
 	c := &patch.Change{}
 	if len(records) > v.limits.Files {
 		v.add("", "%d files were changed; at most %d are allowed", len(records), v.limits.Files)
@@ -157,7 +157,7 @@ func (v *survey) readChange(b base, records []record) (*patch.Change, error) {
 	}
 	left := v.limits.Total
 	for _, r := range records {
-		f, err := v.fileChange(b, r)
+		f, err := v.fileChange(ctx, objects, r)
 		if errors.Is(err, patch.ErrTooLarge) {
 			v.add(r.path, "the file has or had more than %d bytes", v.limits.File)
 			continue
@@ -180,7 +180,7 @@ func (v *survey) readChange(b base, records []record) (*patch.Change, error) {
 	return c, nil
 }
 
-func (v *survey) fileChange(b base, r record) (patch.FileChange, error) {
+func (v *survey) fileChange(ctx context.Context, objects *git.Objects, r record) (patch.FileChange, error) {
 	f := patch.FileChange{Path: relativeTo(v.prefix, r.path), Kind: kindsOf[r.status]}
 	switch {
 	case f.Kind == "":
@@ -191,8 +191,18 @@ func (v *survey) fileChange(b base, r record) (patch.FileChange, error) {
 		f.Kind = patch.ModeOnly
 	}
 	read := func(id git.ID, mode git.Mode) (*patch.File, error) {
-		file, err := b.readBlob(r.path, id, mode.Executable())
-		return &file, err
+		o, err := objects.Read(ctx, id, int64(v.limits.File))
+		if err == nil && o.Size > int64(v.limits.File) {
+			err = patch.ErrTooLarge
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", r.path, err)
+		}
+		file := &patch.File{Mode: patch.Regular, Content: o.Content}
+		if mode.Executable() {
+			file.Mode = patch.Executable
+		}
+		return file, nil
 	}
 	var err1, err2 error
 	if f.Kind != patch.Added {
@@ -208,7 +218,7 @@ var kindsOf = map[byte]patch.Kind{'A': patch.Added, 'D': patch.Deleted, 'M': pat
 
 // proveChange renders c and plans it again, as the run will. It notes refused files, one by one where
 // that says more.
-func (v *survey) proveChange(b base, c *patch.Change) ([]byte, error) {
+func (v *survey) proveChange(b patch.Tree, c *patch.Change) ([]byte, error) {
 	diff := c.Diff()
 	planned, err := patch.Plan(b, diff, v.limits)
 	refusal, refused := errors.AsType[*patch.Refusal](err)

@@ -21,7 +21,12 @@ const (
 // Tree returns the state of commit below Prefix. It reads the repository's objects on demand and
 // never reads the work tree. It is valid until ctx ends, for one goroutine at a time.
 func (w *Workspace) Tree(ctx context.Context, commit run.Commit) patch.Tree {
-	return &tree{ctx: ctx, commit: commit, prefix: w.spec.Prefix, store: newStore(w.objects)}
+	return TreeOf(ctx, w.objects, w.spec.Prefix, commit)
+}
+
+// TreeOf is Tree for a commit among any objects.
+func TreeOf(ctx context.Context, objects *git.Objects, prefix string, commit run.Commit) patch.Tree {
+	return &tree{ctx: ctx, commit: commit, prefix: prefix, store: newStore(objects)}
 }
 
 // tree keeps the context because patch.Tree has none. A plan is pure except for these reads.

@@ -20,7 +20,8 @@ var layers = [][]string{{"starter", "worker"}, {"host"}, {"workflows"}, {"activi
 // its own directory and the floors below.
 var floors = [][]string{
 	{"provider"},
-	{"intake", "merge", "scratch", "workspace"},
+	{"scratch"},
+	{"intake", "merge", "workspace"},
 	{"agent", "citizen", "patch", "pullrequest", "session", "temporalclient", "ticket"},
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "remote", "review", "rundir", "toolchain"},
 	{"egress", "engine"},
