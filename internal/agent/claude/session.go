@@ -28,7 +28,6 @@ type session struct {
 	o agent.Options
 
 	greetResults chan greetResult // gets one value
-	stopping     sync.Once
 
 	mu          sync.Mutex
 	id          identity
