@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/review"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -232,9 +233,8 @@ func (v *runView) addFacts(f rundir.Facts, st run.State) {
 
 // addRecord adds the events, and the artifacts that they refer to.
 func (p *page) addRecord(v *runView, s seen) {
-	tools := toolsAsked(s.events)
 	for _, e := range slices.Backward(s.events) {
-		mark, text := eventWords(e, tools)
+		mark, text := review.EventLine(e)
 		if mark != "" {
 			v.Events = append(v.Events, eventView{e.ID, e.TS.Local().Format(time.TimeOnly), mark, display.Line(text)})
 		}
