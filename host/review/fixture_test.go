@@ -353,7 +353,7 @@ func (a asking) Send(_ context.Context, id session.ID, name, _ string, message, 
 		}
 		if decides {
 			if err := s.CheckDecision(d); err != nil {
-				return &sessions.RefusedError{Reason: err.Error()}
+				return &runs.RefusedError{Reason: err.Error()}
 			}
 			s.Asks[0].Decided, s.State = &d, session.Working
 		}

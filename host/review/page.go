@@ -114,7 +114,6 @@ func (p *page) serveRun(w http.ResponseWriter, r request, name, last string) {
 func codeOf(err error) int {
 	_, missing := errors.AsType[*runs.NotFoundError](err)
 	_, refused := errors.AsType[*runs.RefusedError](err)
-	_, refusedBySession := errors.AsType[*sessions.RefusedError](err)
 	_, fault := errors.AsType[faultError](err)
 	_, asks := errors.AsType[askError](err)
 	_, gone := errors.AsType[missingError](err)
@@ -126,7 +125,7 @@ func codeOf(err error) int {
 		return http.StatusBadRequest
 	case missing, gone, noSession, noTicket:
 		return http.StatusNotFound
-	case refused, refusedBySession, command, errors.Is(err, runs.ErrNoQuestion), errors.Is(err, runs.ErrOver), errors.Is(err, runs.ErrPaused):
+	case refused, command, errors.Is(err, runs.ErrNoQuestion), errors.Is(err, runs.ErrOver), errors.Is(err, runs.ErrPaused):
 		return http.StatusConflict
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable

@@ -112,11 +112,14 @@ func queryRun[T any](ctx context.Context, c *Client, id run.ID, execution, name 
 	return out, nil
 }
 
-// unansweredError converts the error of a call that a worker has to answer into an error of this
-// package.
 func (c *Client) unansweredError(ctx context.Context, id run.ID, err error) error {
+	return ExplainSilence(ctx, c.temporal, id.WorkflowID(), err, &NotFoundError{string(id)})
+}
+
+// ExplainSilence converts the error of a call that a worker has to answer. It is missing if there is no such workflow.
+func ExplainSilence(ctx context.Context, c client.Client, workflowID string, err, missing error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return &NotFoundError{string(id)}
+		return missing
 	}
 	if Paused(err) {
 		return ErrPaused
@@ -125,7 +128,7 @@ func (c *Client) unansweredError(ctx context.Context, id run.ID, err error) erro
 	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)
 	_, young := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	if late || idle || young || errors.Is(err, context.DeadlineExceeded) {
-		return Unanswered(ctx, c.temporal, id.WorkflowID())
+		return Unanswered(ctx, c, workflowID)
 	}
 	return err
 }
@@ -271,24 +274,32 @@ func (c *Client) sendUpdate(ctx context.Context, id run.ID, o client.UpdateWorkf
 	}
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	o.WorkflowID, o.WaitForStage = id.WorkflowID(), client.WorkflowUpdateStageCompleted
-	handle, err := c.temporal.UpdateWorkflow(ctx, o)
-	if err == nil {
-		err = handle.Get(ctx, nil)
+	o.WorkflowID = id.WorkflowID()
+	err := Update(ctx, c.temporal, o, nil)
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+		return c.overError(context.WithoutCancel(ctx), id)
 	}
+	if _, refused := errors.AsType[*RefusedError](err); refused || err == nil {
+		return err
+	}
+	return fmt.Errorf("send the %s to run %s: %w", o.UpdateName, id, c.unansweredError(ctx, id, err))
+}
+
+// Update sends an update and waits for its result, which out receives unless it is nil. The error is a *RefusedError where
+// the workflow itself refuses it.
+func Update(ctx context.Context, c client.Client, o client.UpdateWorkflowOptions, out any) error {
+	o.WaitForStage = client.WorkflowUpdateStageCompleted
+	handle, err := c.UpdateWorkflow(ctx, o)
 	if err == nil {
-		return nil
+		err = handle.Get(ctx, out)
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return &RefusedError{app.Message()}
 	}
-	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return c.overError(context.WithoutCancel(ctx), id)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ctx.Err()
 	}
-	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return Unanswered(ctx, c.temporal, id.WorkflowID())
-	}
-	return fmt.Errorf("send the %s to run %s: %w", o.UpdateName, id, c.unansweredError(ctx, id, err))
+	return err
 }
 
 // overError returns the error of a message that came too late or that names no run.

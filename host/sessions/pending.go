@@ -2,9 +2,7 @@ package sessions
 
 import (
 	"context"
-	"errors"
 
-	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
@@ -57,9 +55,5 @@ func (w Wait) Cancel(ctx context.Context, id run.ID) error {
 }
 
 func (w Wait) send(ctx context.Context, id run.ID, name string, message any) error {
-	err := w.Send(ctx, session.ID(id), name, "", message, nil)
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		return &runs.RefusedError{Reason: refused.Reason}
-	}
-	return err
+	return w.Send(ctx, session.ID(id), name, "", message, nil)
 }

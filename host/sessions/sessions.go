@@ -36,19 +36,12 @@ type Client struct {
 	MayDecide func() error
 }
 
-// Errors that callers tell apart.
-type (
-	// NotFoundError reports a name that no session has.
-	NotFoundError struct{ Name string }
-	// RefusedError reports that the session itself refused a message. The session did not change.
-	RefusedError struct{ Reason string }
-)
+// NotFoundError reports a name that no session has.
+type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no session %q: see `starter session list`", e.Name)
 }
-
-func (e *RefusedError) Error() string { return e.Reason }
 
 // Limits of each call to the engine, and of each call to a worker through it.
 const (
@@ -233,27 +226,16 @@ func (c Client) State(ctx context.Context, id session.ID) (s session.Snapshot, e
 }
 
 // Send sends an update and waits for its result, which out receives unless it is nil. A message with an id
-// is taken once, however often it is sent.
+// is taken once, however often it is sent. The error is a *runs.RefusedError where the session itself refuses it.
 func (c Client) Send(ctx context.Context, id session.ID, name, updateID string, message, out any) error {
 	if err := c.mayDecide(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout(name))
 	defer cancel()
-	handle, err := c.Temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: id.WorkflowID(), UpdateID: updateID, UpdateName: name, Args: []any{message}, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = handle.Get(ctx, out)
-	}
-	if err == nil {
-		return nil
-	}
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return &RefusedError{app.Message()}
-	}
-	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return runs.Unanswered(ctx, c.Temporal, id.WorkflowID())
+	err := runs.Update(ctx, c.Temporal, client.UpdateWorkflowOptions{WorkflowID: id.WorkflowID(), UpdateID: updateID, UpdateName: name, Args: []any{message}}, out)
+	if _, refused := errors.AsType[*runs.RefusedError](err); refused || err == nil {
+		return err
 	}
 	return fmt.Errorf("send %s to session %s: %w", name, id, c.unansweredError(ctx, id, err))
 }
@@ -266,21 +248,8 @@ func sendTimeout(name string) time.Duration {
 	return queryTimeout
 }
 
-// unansweredError converts the error of a call that a worker has to answer.
 func (c Client) unansweredError(ctx context.Context, id session.ID, err error) error {
-	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return fmt.Errorf("session %s does not exist or is retired", id)
-	}
-	if runs.Paused(err) {
-		return runs.ErrPaused
-	}
-	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)
-	_, young := errors.AsType[*serviceerror.WorkflowNotReady](err)
-	if late || idle || young || errors.Is(err, context.DeadlineExceeded) {
-		return runs.Unanswered(ctx, c.Temporal, id.WorkflowID())
-	}
-	return err
+	return runs.ExplainSilence(ctx, c.Temporal, id.WorkflowID(), err, fmt.Errorf("session %s does not exist or is retired", id))
 }
 
 func (c Client) mayDecide() error {

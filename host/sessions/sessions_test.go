@@ -219,7 +219,7 @@ func TestWhyAMessageWasNotTaken(t *testing.T) {
 			if (err == nil) != (tt.answer == nil) || tt.is != nil && !errors.Is(err, tt.is) || tt.says != "" && !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("error %v", err)
 			}
-			if _, refused := errors.AsType[*sessions.RefusedError](err); refused != (tt.name == "the session refuses it") {
+			if _, refused := errors.AsType[*runs.RefusedError](err); refused != (tt.name == "the session refuses it") {
 				t.Errorf("%v: refused %t", err, refused)
 			}
 			if o := e.got[0]; o.WorkflowID != "session-s" || o.UpdateID != "m1" || o.WaitForStage != client.WorkflowUpdateStageCompleted {
