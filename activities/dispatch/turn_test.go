@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/peertest"
 )
 
 // fakeAgents makes adapters whose sessions, in memory, do what the test says.
@@ -217,7 +218,7 @@ func TestOwn(t *testing.T) {
 		{"its turn fails", func(_ *fixture, g *fakeSession) {
 			g.queue.Put(agent.Turn{Status: agent.Failed, Text: "hm", Err: errors.New("no model")})
 		}, dispatch.Outcome{Kind: dispatch.TurnFailed, Answer: "hm"}},
-		{"its turn is aborted by a peer", func(o *fixture, g *fakeSession) { check(o.t, o.peer().Abort(o.t.Context())) },
+		{"its turn is aborted by a peer", func(o *fixture, g *fakeSession) { check(o.t, peertest.Abort(o.t.Context(), o.socket())) },
 			dispatch.Outcome{Kind: dispatch.TurnFailed}},
 		{"it exits", func(_ *fixture, g *fakeSession) { g.exit(agent.Exit{Code: 3, Stderr: "oops"}) },
 			dispatch.Outcome{Kind: dispatch.ChildExited, ExitCode: &code}},
@@ -390,7 +391,7 @@ func TestWhatPeersSendHasTurnsOfItsOwn(t *testing.T) {
 			over := o.own(o.ownedTurn())
 			g := receive(t, "the start", o.agents.sessions)
 			receive(t, "the letter", g.told)
-			if m, err := o.peer().LastMessage(t.Context()); m != nil || err != nil {
+			if m, err := peertest.LastMessage(t.Context(), o.socket()); m != nil || err != nil {
 				t.Errorf("it said %+v, %v", m, err)
 			}
 			for _, text := range []string{"second", "third"} {
@@ -398,7 +399,7 @@ func TestWhatPeersSendHasTurnsOfItsOwn(t *testing.T) {
 					t.Errorf("%s: %s, %v", text, as, err)
 				}
 			}
-			if info, err := o.peer().Info(t.Context()); err != nil || info.SessionID != string(gid) || info.CWD != o.work || info.Idle {
+			if info, err := peertest.Info(t.Context(), o.socket()); err != nil || info.SessionID != string(gid) || info.CWD != o.work || info.Idle {
 				t.Errorf("%+v, %v", info, err)
 			}
 			g.queue.Put(ending)
@@ -409,7 +410,7 @@ func TestWhatPeersSendHasTurnsOfItsOwn(t *testing.T) {
 			if first.Nonce != "c-1" || first.Outcome.Answer != "done" {
 				t.Errorf("told %+v", first)
 			}
-			if m, err := o.peer().LastMessage(t.Context()); err != nil || m == nil || m.Role != "assistant" || m.Content != "done" {
+			if m, err := peertest.LastMessage(t.Context(), o.socket()); err != nil || m == nil || m.Role != "assistant" || m.Content != "done" {
 				t.Errorf("it said %+v, %v", m, err)
 			}
 			g.ends("something else")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/test/peertest"
 )
 
 func TestOnlyTheOwnerReachesTheSocket(t *testing.T) {
@@ -221,7 +222,7 @@ func TestOneOfManyServersGetsTheAddress(t *testing.T) {
 	if len(won) != 1 {
 		t.Fatalf("%d servers", len(won))
 	}
-	must(t, controlsocket.Client{Path: path}.Abort(t.Context()))
+	must(t, peertest.Abort(t.Context(), path))
 	must(t, won[0].Close())
 }
 
@@ -331,7 +332,7 @@ func TestListenOutlivesItsContext(t *testing.T) {
 	must(t, err)
 	defer s.Close()
 	cancel()
-	must(t, controlsocket.Client{Path: path}.Abort(t.Context()))
+	must(t, peertest.Abort(t.Context(), path))
 }
 
 func TestAServerThatWasKilledLeavesADeadSocket(t *testing.T) {

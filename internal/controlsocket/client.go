@@ -53,36 +53,6 @@ func (c Client) Send(ctx context.Context, m Message) (dispatch.Delivery, error) 
 	return dispatch.Delivery(display.Clip(string(said.DeliveredAs), maxWord)), nil
 }
 
-// Info asks the session about itself.
-func (c Client) Info(ctx context.Context) (Info, error) {
-	var info Info
-	return info, c.askFor(ctx, infoCommand, &info)
-}
-
-// LastMessage returns the assistant's last message, nil when there is none yet.
-func (c Client) LastMessage(ctx context.Context) (*LastMessage, error) {
-	var said messageData
-	err := c.askFor(ctx, getMessageCommand, &said)
-	return said.Message, err
-}
-
-// Abort ends the session's turn.
-func (c Client) Abort(ctx context.Context) error {
-	_, err := c.callSession(ctx, request{Type: abortCommand})
-	return err
-}
-
-func (c Client) askFor(ctx context.Context, command string, to any) error {
-	data, err := c.callSession(ctx, request{Type: command})
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, to); err != nil {
-		return &UnansweredError{fmt.Errorf("data of %s: %w", command, err)}
-	}
-	return nil
-}
-
 type request struct {
 	Type       string           `json:"type"`
 	ID         string           `json:"id"`

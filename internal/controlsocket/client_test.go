@@ -3,7 +3,6 @@ package controlsocket_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -199,24 +198,6 @@ func TestClientDoesNotReach(t *testing.T) {
 				t.Errorf("%#v", err)
 			}
 		})
-	}
-}
-
-func TestClientAsksForNoMoreThanItNeeds(t *testing.T) {
-	path := controlsocket.Path(folder(t), gid)
-	requests := make(chan string, 1)
-	speaks(t, path, func(r *bufio.Reader, conn net.Conn) {
-		line, _ := r.ReadString('\n')
-		requests <- line
-		_, _ = io.WriteString(conn, `{"type":"response","command":"get_info","success":true,"data":7}`+"\n")
-	})
-	if _, err := (controlsocket.Client{Path: path}).Info(t.Context()); err == nil {
-		t.Error("data that is no object was taken")
-	}
-	var members map[string]any
-	must(t, json.Unmarshal([]byte(<-requests), &members))
-	if id, _ := members["id"].(string); members["type"] != "get_info" || id == "" || len(members) != 2 {
-		t.Error(members)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/test/peertest"
 )
 
 // session is one that works in memory.
@@ -390,20 +391,20 @@ func TestClientAndServer(t *testing.T) {
 	s := &session{info: controlsocket.Info{SessionID: string(gid), CWD: "/w", Model: &controlsocket.Model{ID: "m", Provider: "p"}}}
 	path, _ := serve(t, s)
 	c := controlsocket.Client{Path: path}
-	if got, err := c.Info(t.Context()); err != nil || got.SessionID != s.info.SessionID || *got.Model != *s.info.Model {
+	if got, err := peertest.Info(t.Context(), path); err != nil || got.SessionID != s.info.SessionID || *got.Model != *s.info.Model {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if as, err := c.Send(t.Context(), controlsocket.Message{Text: "hi"}); err != nil || as != dispatch.Followed {
 		t.Errorf("a client that names no mode: %q, %v", as, err)
 	}
-	if m, err := c.LastMessage(t.Context()); err != nil || m != nil {
+	if m, err := peertest.LastMessage(t.Context(), path); err != nil || m != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
 	s.last = &controlsocket.LastMessage{Role: "assistant", Content: "done", Timestamp: 5}
-	if m, err := c.LastMessage(t.Context()); err != nil || *m != *s.last {
+	if m, err := peertest.LastMessage(t.Context(), path); err != nil || *m != *s.last {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if err := c.Abort(t.Context()); err != nil || s.cut != 1 {
+	if err := peertest.Abort(t.Context(), path); err != nil || s.cut != 1 {
 		t.Errorf("%d aborts, %v", s.cut, err)
 	}
 	_, err := c.Send(t.Context(), controlsocket.Message{Text: " "})

@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/peertest"
 )
 
 // registry is one of the test's own, with a short path: a socket's is bounded.
@@ -88,12 +89,12 @@ func TestOthersReachTheSessionOfAnAgentWhileItLives(t *testing.T) {
 	if want := "fake/m-1, developer of run " + string(req.RunID); list[0].Model != want {
 		t.Errorf("it says that it is %q, want %q", list[0].Model, want)
 	}
-	peer := controlsocket.Client{Path: dirs.Socket(list[0].GardenID)}
-	info, err := peer.Info(t.Context())
+	peer := dirs.Socket(list[0].GardenID)
+	info, err := peertest.Info(t.Context(), peer)
 	if err != nil || info.Idle || info.SessionID != string(list[0].GardenID) || info.Model == nil || *info.Model != (controlsocket.Model{ID: "m-1", Provider: "fake"}) {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if err := peer.Abort(t.Context()); err == nil {
+	if err := peertest.Abort(t.Context(), peer); err == nil {
 		t.Error("a peer ends the turn of a run")
 	}
 
