@@ -20,7 +20,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows/format"
-	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // Register registers the workflow and the activities of dispatches with a worker.
@@ -111,13 +110,6 @@ func (d *target) history() dispatch.History {
 	return dispatch.History{Target: d.id, Ended: d.done, Open: d.open}
 }
 
-// showDetails shows the open and the last dispatches in the Web UI.
-func (d *target) showDetails(ctx workflow.Context) {
-	h := d.history()
-	h.Ended = h.Ended[max(0, len(h.Ended)-keptDispatches):]
-	workflow.SetCurrentDetails(ctx, page.OfTarget(h))
-}
-
 // recentDispatches returns the dispatches to keep beside a new one: a few for people to see, and the
 // dispatches whose messages may be repeated.
 func (d *target) recentDispatches(now time.Time) []dispatch.Ended {
@@ -175,10 +167,8 @@ func (d *target) dispatchOnce(ctx workflow.Context, l dispatch.Message) (dispatc
 		return d.done[i].Result, nil // known from the previous execution
 	}
 	d.open = append(d.open, dispatch.Ongoing{ID: l.ID, Intent: l.Request.Intent, Since: workflow.Now(ctx).UTC()})
-	d.showDetails(ctx)
 	defer func() {
 		d.open = slices.DeleteFunc(d.open, func(o dispatch.Ongoing) bool { return o.ID == l.ID })
-		d.showDetails(ctx)
 	}()
 	res, err := d.serveMessage(ctx, l)
 	if err != nil {

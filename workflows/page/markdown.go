@@ -1,4 +1,4 @@
-// Package page renders the pages of the Web UI in Markdown, for runs, dispatches and agents. It is pure: a
+// Package page renders the pages of the Web UI in Markdown, for runs and sessions. It is pure: a
 // page is a function of what it shows, so that a replay shows the same.
 package page
 
