@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // ErrInUse reports that a session already listens at the address.
@@ -26,9 +26,6 @@ func (o obstacle) Error() string { return string(o) }
 
 // maxPath is the longest path that fits a socket address, 107 bytes on Linux.
 const maxPath = len(unix.RawSockaddrUnix{}.Path) - 1
-
-// claimPoll is the interval between attempts to claim a taken directory.
-const claimPoll = 10 * time.Millisecond
 
 // bindSocket listens at a path and returns the file that it made there. Only the owner can reach the
 // file. A file in the way stays, unless it is the socket of one of the owner's sessions that is
@@ -80,7 +77,7 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(ctx, f); err != nil {
+	if err := file.WaitLock(ctx, f, unix.LOCK_EX); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -104,20 +101,6 @@ func makePrivate(dir *os.File) error {
 func isOurs(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
-}
-
-func lockFile(ctx context.Context, f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("lock %s: %w", f.Name(), ctx.Err())
-		case <-time.After(claimPoll):
-		}
-	}
 }
 
 // RemoveDead removes the owner's socket of a session that is surely gone. Any other file at the

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // builder makes the program in dir, once for all processes.
@@ -35,7 +38,7 @@ func (b builder) program(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return "", fmt.Errorf("the engine is built once into your cache directory, which is not writable: %w; fix: set XDG_CACHE_HOME to a writable directory", err)
 	}
-	lock, err := lockFile(ctx, filepath.Join(b.dir, "lock"), sync.OnceFunc(func() { b.say("waiting for another process to build the engine") }))
+	lock, err := b.lock(ctx)
 	if err != nil {
 		return "", fmt.Errorf("wait for another build of the engine: %w", err)
 	}
@@ -47,6 +50,27 @@ func (b builder) program(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("build the engine: %w", err)
 	}
 	return path, nil
+}
+
+// waitNotice is how long a build waits for another one before it says so.
+const waitNotice = 50 * time.Millisecond
+
+// lock takes the lock of the directory, and waits for another process that builds.
+func (b builder) lock(ctx context.Context) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(b.dir, "lock"), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	soon, cancel := context.WithTimeout(ctx, waitNotice)
+	defer cancel()
+	if err = file.WaitLock(soon, f, syscall.LOCK_EX); err != nil && soon.Err() != nil && ctx.Err() == nil {
+		b.say("waiting for another process to build the engine")
+		err = file.WaitLock(ctx, f, syscall.LOCK_EX)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 func (b builder) say(format string, args ...any) {

@@ -188,17 +188,26 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := WaitLock(ctx, f, unix.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { f.Close() }, nil
+}
+
+// WaitLock waits for the lock of an open file until ctx ends, unix.LOCK_EX or unix.LOCK_SH. The lock holds until the file is
+// closed here and in every process that has inherited it. The error is the cause of the context's end when that was first.
+func WaitLock(ctx context.Context, f *os.File, how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 		if err == nil {
-			return func() { f.Close() }, nil
+			return nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for lock %s: %w", path, context.Cause(ctx)), f.Close())
+			return fmt.Errorf("wait for lock %s: %w", f.Name(), context.Cause(ctx))
 		case <-time.After(lockPoll):
 		}
 	}

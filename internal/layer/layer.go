@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
@@ -40,7 +41,7 @@ func (l Layer) Use() (dir string, release func(), err error) {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return "", nil, fmt.Errorf("layer: %w", err)
 	}
-	lock, err := l.lock(unix.LOCK_SH, patience)
+	lock, err := l.lock(unix.LOCK_SH)
 	if err != nil {
 		return "", nil, err
 	}
@@ -50,21 +51,18 @@ func (l Layer) Use() (dir string, release func(), err error) {
 // ErrBusy reports that others see the layer.
 var ErrBusy = errors.New("the layer is in use")
 
-func (l Layer) lock(how int, wait time.Duration) (*os.File, error) {
+func (l Layer) lock(how int) (*os.File, error) {
 	f, err := os.OpenFile(l.dir+".lock", os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("layer: %w", err)
 	}
-	for end := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
-		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || time.Now().After(end) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w: %w", l.dir, ErrBusy, err)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := file.WaitLock(ctx, f, how); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w: %w", ErrBusy, err)
 	}
+	return f, nil
 }
 
 // Keep moves what an overlay has received into the layer, unless a process uses the layer: then the error
@@ -75,7 +73,7 @@ func (l Layer) Keep(ctx context.Context, upper string) error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return fmt.Errorf("layer: %w", err)
 	}
-	lock, err := l.lock(unix.LOCK_EX, patience)
+	lock, err := l.lock(unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
