@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	scheduleacts "github.com/ratchet-dev/ratchet/activities/schedule"
@@ -11,7 +10,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
-	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/workflows/forge"
@@ -63,25 +61,7 @@ type schedules struct {
 
 // Check implements activities/schedule.Host.
 func (s schedules) Check(ctx context.Context, in run.Input) ([]string, error) {
-	probe := activities.ProbeInput{Dir: in.Providers.Dir, Sandbox: in.Sandbox, Options: map[string]setup.Options{}}
-	add := func(spec string, o setup.Options) {
-		if spec == "" || spec == run.NoPlanner {
-			return
-		}
-		if !slices.Contains(probe.Specs, spec) {
-			probe.Specs = append(probe.Specs, spec)
-		}
-		if len(o.Used()) >= len(probe.Options[spec].Used()) {
-			probe.Options[spec] = o
-		}
-	}
-	for _, role := range run.Roles {
-		add(in.Providers.For(role), in.OptionsOf(role))
-	}
-	for _, rival := range in.Providers.Rivals {
-		add(rival, in.OptionsOf(run.Developer))
-	}
-	found, err := s.probe(ctx, probe)
+	found, err := s.probe(ctx, activities.ProbeInput{Specs: in.Providers.Specs(), Dir: in.Providers.Dir, Sandbox: in.Sandbox, Options: in.OptionsBySpec()})
 	return found.Problems, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -273,4 +274,33 @@ func (in Input) OptionsOf(r Role) setup.Options {
 		return in.Options
 	}
 	return in.Options.ForReader()
+}
+
+// OptionsBySpec returns the options that each provider has in the run, by its spec. A provider with several roles has the
+// options of all. Without options it is empty.
+func (in Input) OptionsBySpec() map[string]setup.Options {
+	given := map[string]setup.Options{}
+	for _, r := range Roles {
+		spec, o := in.Providers.For(r), in.OptionsOf(r)
+		if spec == "" || spec == NoPlanner || o.IsZero() || len(given[spec].Used()) > len(o.Used()) {
+			continue
+		}
+		given[spec] = o
+	}
+	for _, rival := range in.Providers.Rivals {
+		if !in.Options.IsZero() {
+			given[rival] = in.OptionsOf(Developer)
+		}
+	}
+	return given
+}
+
+// Specs returns the specs of all providers.
+func (p Providers) Specs() []string {
+	list := slices.Clone(p.Rivals)
+	for _, r := range Roles {
+		list = append(list, p.For(r))
+	}
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(spec string) bool { return spec == "" || spec == NoPlanner })
 }

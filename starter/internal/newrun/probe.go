@@ -15,7 +15,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 )
@@ -31,12 +30,7 @@ func validateNamed(spec catalog.Spec, dir string) error {
 // providersOfWorker returns the specs of the providers whose programs or keys the worker's environment
 // decides.
 func providersOfWorker(p run.Providers) []string {
-	list := slices.Clone(p.Rivals)
-	for _, r := range run.Roles {
-		list = append(list, p.For(r))
-	}
-	slices.Sort(list)
-	return slices.DeleteFunc(slices.Compact(list), func(text string) bool {
+	return slices.DeleteFunc(p.Specs(), func(text string) bool {
 		spec, err := catalog.Parse(text)
 		return err != nil || spec.Named()
 	})
@@ -74,7 +68,7 @@ func Probe(ctx context.Context, c *factory.Factory, client *runs.Client, in *run
 	if err := checkWords(*in); err != nil {
 		return err
 	}
-	p, given := in.Providers, optionsBySpec(*in)
+	p, given := in.Providers, in.OptionsBySpec()
 	specs := providersOfWorker(p)
 	for _, spec := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(specs, spec) {
@@ -114,23 +108,4 @@ func ChannelsHere(c *factory.Factory) []run.Channel {
 		return nil
 	}
 	return f.Notify
-}
-
-// optionsBySpec returns the options that each provider has in the run, by its spec. A provider with
-// several roles has the options of all. Without options it is empty.
-func optionsBySpec(in run.Input) map[string]setup.Options {
-	given := map[string]setup.Options{}
-	for _, r := range run.Roles {
-		spec, o := in.Providers.For(r), in.OptionsOf(r)
-		if spec == "" || o.IsZero() || len(given[spec].Used()) > len(o.Used()) {
-			continue
-		}
-		given[spec] = o
-	}
-	if !in.Options.IsZero() {
-		for _, rival := range in.Providers.Rivals {
-			given[rival] = in.OptionsOf(run.Developer)
-		}
-	}
-	return given
 }

@@ -23,7 +23,7 @@ func Send(ctx context.Context, c *factory.Factory, client *runs.Client, name str
 	if in.Repository.URL == "" {
 		return nil, usage.Errorf("--host: a directory is on this machine alone: name the URL of the repository with --repo")
 	}
-	for _, text := range append(slices.Clone(in.Providers.Rivals), in.Providers.Planner, in.Providers.Developer, in.Providers.Evaluator, in.Providers.Fixer) {
+	for _, text := range in.Providers.Specs() {
 		if spec, err := catalog.Parse(text); err == nil && spec.Relative() {
 			return nil, usage.Errorf("--host: provider %s is beside this repository: name it by its absolute path on %s", text, display.Line(name))
 		}

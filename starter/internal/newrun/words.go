@@ -88,7 +88,7 @@ var OptionOf = map[string]setup.Option{
 
 // checkWords returns an error if an agent of the run does not take the words that a file of settings has.
 func checkWords(in run.Input) error {
-	given := optionsBySpec(in)
+	given := in.OptionsBySpec()
 	for _, text := range slices.Sorted(maps.Keys(given)) {
 		spec, err := catalog.Parse(text)
 		if err != nil {
