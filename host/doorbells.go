@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
@@ -27,13 +26,7 @@ const lostAfter = time.Minute
 
 // Start looks until ctx ends or stop is called. Stop returns when no look is in progress any more.
 func (b Doorbells) Start(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() { b.ringRegularly(ctx) })
-	return func() {
-		cancel()
-		wg.Wait()
-	}
+	return untilStopped(ctx, b.ringRegularly)
 }
 
 func (b Doorbells) ringRegularly(ctx context.Context) {

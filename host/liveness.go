@@ -114,9 +114,14 @@ const (
 // Start reports the attempts of dead workers, at once and then every sweepEvery, until ctx ends or
 // stop is called. Stop returns when no report is in progress any more.
 func (l *Liveness) Start(ctx context.Context) (stop func()) {
+	return untilStopped(ctx, l.keep)
+}
+
+// untilStopped calls run with a context that ends with ctx or when stop is called, which returns when run has.
+func untilStopped(ctx context.Context, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { l.keep(ctx) })
+	wg.Go(func() { run(ctx) })
 	return func() {
 		cancel()
 		wg.Wait()
