@@ -41,17 +41,11 @@ import (
 )
 
 func findAdrift(ctx context.Context, c *factory.Factory, client *runs.Client) finding {
-	f := finding{Name: "records"}
 	text, err := adrift.Text(ctx, c, client)
-	switch {
-	case err != nil:
-		f.Detail = err.Error()
-	case text != "":
-		f.Detail = text
-	default:
-		f.OK, f.Detail = true, "every run that is not over has its workflow"
+	if err == nil && text != "" {
+		err = errors.New(text)
 	}
-	return f
+	return judge("records", false, "every run that is not over has its workflow", err)
 }
 
 // finding is the result of one examination by the doctor.
@@ -60,6 +54,14 @@ type finding struct {
 	OK       bool   `json:"ok"`
 	Required bool   `json:"required"`
 	Detail   string `json:"detail"`
+}
+
+// judge returns the finding of an examination that has an error for what is wrong, else the detail.
+func judge(name string, required bool, detail string, err error) finding {
+	if err != nil {
+		detail = err.Error()
+	}
+	return finding{Name: name, OK: err == nil, Required: required, Detail: detail}
 }
 
 func New(c *factory.Factory) *cobra.Command {
@@ -165,14 +167,8 @@ func printFindings(c *factory.Factory, found []finding) error {
 }
 
 func findGit(ctx context.Context) finding {
-	f := finding{Name: "git", Required: true}
 	version, err := git.Version(ctx)
-	if err != nil {
-		f.Detail = err.Error()
-		return f
-	}
-	f.OK, f.Detail = true, version
-	return f
+	return judge("git", true, version, err)
 }
 
 // findBox tests the sandbox as a worker of this user does. Without the box runs execute nothing, unless the
@@ -207,11 +203,14 @@ func findBox(ctx context.Context, c *factory.Factory, flag string) finding {
 
 // findRunsDir examines the runs directory, or the nearest directory above it that exists.
 func findRunsDir(ctx context.Context, c *factory.Factory) finding {
-	f := finding{Name: "runs directory", Required: true}
-	dir, err := filepath.Abs(c.RunsDir)
+	detail, err := lookAtRunsDir(ctx, c.RunsDir)
+	return judge("runs directory", true, detail, err)
+}
+
+func lookAtRunsDir(ctx context.Context, dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
-		f.Detail = err.Error()
-		return f
+		return "", err
 	}
 	at := dir
 	info, err := os.Stat(at)
@@ -221,37 +220,29 @@ func findRunsDir(ctx context.Context, c *factory.Factory) finding {
 	}
 	switch {
 	case err != nil:
-		f.Detail = err.Error()
+		return "", err
 	case !info.IsDir():
-		f.Detail = at + " is not a directory: name another with --runs-dir"
+		return "", errors.New(at + " is not a directory: name another with --runs-dir")
 	case unix.Access(at, unix.W_OK|unix.X_OK) != nil:
-		f.Detail = at + " cannot be written: name another with --runs-dir"
+		return "", errors.New(at + " cannot be written: name another with --runs-dir")
 	case at != dir:
-		f.OK, f.Detail = true, dir+" will be made"
-	default:
-		f.OK, f.Detail = true, dir
-		if err := rundir.Check(ctx, dir); err != nil {
-			f.OK, f.Detail = false, err.Error()
-		}
+		return dir + " will be made", nil
 	}
-	return f
+	return dir, rundir.Check(ctx, dir)
 }
 
 func findEngine(ctx context.Context, c *factory.Factory) []finding {
-	reach := finding{Name: "engine", Required: true}
 	where := temporalclient.Options{RunsDir: c.RunsDir}
 	target, err := temporalclient.Resolve(where)
-	if err != nil {
-		reach.Detail = err.Error()
-		return []finding{reach}
+	var t client.Client
+	if err == nil {
+		t, err = temporalclient.Dial(ctx, where)
 	}
-	t, err := temporalclient.Dial(ctx, where)
+	reach := judge("engine", true, fmt.Sprintf("%s, namespace %s, named by %s", target.Address, target.Namespace, target.Source), err)
 	if err != nil {
-		reach.Detail = err.Error()
 		return []finding{reach}
 	}
 	defer t.Close()
-	reach.OK, reach.Detail = true, fmt.Sprintf("%s, namespace %s, named by %s", target.Address, target.Namespace, target.Source)
 	return []finding{reach, findDoor(ctx, target), findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.Queue), findAdrift(ctx, c, c.ClientOf(t))}
 }
 
@@ -280,38 +271,25 @@ func findDoor(ctx context.Context, target temporalclient.Target) finding {
 }
 
 func findAttributes(ctx context.Context, t client.Client, namespace string) finding {
-	f := finding{Name: "search attributes", Required: true}
 	have, err := t.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-	if err != nil {
-		f.Detail = err.Error()
-		return f
-	}
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(attribute.Types())) {
 		if have.GetCustomAttributes()[name] != attribute.Types()[name] {
 			missing = append(missing, name)
 		}
 	}
-	if len(missing) > 0 {
-		f.Detail = "missing: " + strings.Join(missing, ", ") + "; `starter up` and `worker` register them"
-		return f
+	if err == nil && len(missing) > 0 {
+		err = errors.New("missing: " + strings.Join(missing, ", ") + "; `starter up` and `worker` register them")
 	}
-	f.OK, f.Detail = true, "registered"
-	return f
+	return judge("search attributes", true, "registered", err)
 }
 
 func findWorker(ctx context.Context, t client.Client, queue string) finding {
-	f := finding{Name: "worker", Required: true}
 	served, err := runs.New(t, queue).AwaitServed(ctx, citizens.WorkerStart) // a worker that has just been started is found, too
-	switch {
-	case err != nil:
-		f.Detail = err.Error()
-	case !served:
-		f.Detail = runs.ErrNoWorker.Error()
-	default:
-		f.OK, f.Detail = true, "serves task queue "+queue
+	if err == nil && !served {
+		err = runs.ErrNoWorker
 	}
-	return f
+	return judge("worker", true, "serves task queue "+queue, err)
 }
 
 // findAgents looks for the programs of agents, and starts none. Only their own providers need them.
@@ -334,17 +312,11 @@ const leastDisk = 500 << 20
 
 // findDisk examines the free space for the records of runs.
 func findDisk(c *factory.Factory) finding {
-	f := finding{Name: "disk", Required: true}
 	free, err := engine.FreeDisk(c.RunsDir)
-	switch {
-	case err != nil:
-		f.Detail = err.Error()
-	case free < leastDisk:
-		f.Detail = fmt.Sprintf("%s free for %s: runs need some hundred MB; free disk space, or name another directory with --runs-dir", terminal.Bytes(int64(free)), c.RunsDir)
-	default:
-		f.OK, f.Detail = true, terminal.Bytes(int64(free))+" free for the runs directory"
+	if err == nil && free < leastDisk {
+		err = fmt.Errorf("%s free for %s: runs need some hundred MB; free disk space, or name another directory with --runs-dir", terminal.Bytes(int64(free)), c.RunsDir)
 	}
-	return f
+	return judge("disk", true, terminal.Bytes(int64(free))+" free for the runs directory", err)
 }
 
 // findKeys names the keys of model APIs that are set here, and says nothing else about them.
