@@ -37,7 +37,7 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 	switch {
 	case !settled:
 		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdueText("decision", r.s.WaitLimit()), Final: true})
-	case d == nil: // the history is long: wait in a new one
+	case d == nil: // wait in a new history
 	case d.Decision == run.Edit:
 		return r.takeEdit(ctx, *d)
 	case d.TakesPart():
@@ -64,7 +64,7 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 	switch {
 	case !settled:
 		r.endRun(ctx, run.RunCanceled{By: "deadline", Reason: overdueText("answer", r.s.WaitLimit())})
-	case a == nil: // the history is long: wait in a new one
+	case a == nil: // wait in a new history
 	default:
 		raise, err := r.s.ParseBudget(*a)
 		if err != nil {
@@ -95,11 +95,11 @@ func overdueText(what string, limit time.Duration) string {
 	return fmt.Sprintf("no %s came within %v", what, limit)
 }
 
-// awaitUntil waits until settled returns true, the wait limit of the run ends, or the history has grown
-// long. It returns false if the wait limit ended.
+// awaitUntil waits until settled returns true, the wait limit of the run ends, or the run continues in
+// a new history. It returns false if the wait limit ended.
 func (r *runner) awaitUntil(ctx workflow.Context, summary string, settled func() bool) (bool, error) {
 	limit := r.s.WaitLimit()
-	wake := func() bool { return settled() || r.tooLong(ctx) }
+	wake := func() bool { return settled() || r.mayContinue(ctx) }
 	if limit == 0 {
 		return true, workflow.Await(ctx, wake)
 	}

@@ -17,6 +17,7 @@ const (
 	ApprovalMessage = "approval" // run.Decision
 	AnswerMessage   = "answer"   // run.Reply
 	NoteMessage     = "note"     // run.Note
+	MoveMessage     = "move"     // run.Move
 
 	StateQuery   = "state"   // run.State
 	EventsQuery  = "events"  // EventsInput -> EventsResult
@@ -65,6 +66,10 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		message.Register(ctx, r.inbox, message.Kind[run.Note, Accepted]{
 			Name: NoteMessage, Form: `{"text":"...","by":"..."}`,
 			Check: r.s.CheckNote, Parse: run.ParseNote, Take: r.takeNote,
+		}),
+		message.Register(ctx, r.inbox, message.Kind[run.Move, Accepted]{
+			Name: MoveMessage, Form: `{"taskQueue":"..."}`,
+			Check: r.s.CheckMove, Parse: run.ParseMove, Take: func(m run.Move) Accepted { return r.takeMove(ctx, m) },
 		}),
 	)
 	r.inbox.Serve(ctx)

@@ -200,17 +200,21 @@ func (r *runner) latestLimit() *run.Limited {
 	return last
 }
 
-// waitOut waits until a usage limit ends.
+// waitOut waits until a usage limit ends. It returns errMoves if the run is to move meanwhile.
 func (r *runner) waitOut(ctx workflow.Context, l run.Limited) error {
 	r.limits = append(r.limits, &l)
 	defer func() {
 		r.limits = slices.DeleteFunc(r.limits, func(other *run.Limited) bool { return other == &l })
 	}()
 	r.updateUI(ctx)
-	left := max(l.Until.Sub(workflow.Now(ctx)), time.Second)
-	return workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{
-		Summary: fmt.Sprintf("Usage limit of %s, until %s", l.Provider, page.FormatTime(l.Until)),
-	}).Get(ctx, nil)
+	moves, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+		Timeout:      max(l.Until.Sub(workflow.Now(ctx)), time.Second),
+		TimerOptions: workflow.TimerOptions{Summary: fmt.Sprintf("Usage limit of %s, until %s", l.Provider, page.FormatTime(l.Until))},
+	}, r.moves)
+	if moves {
+		return errMoves
+	}
+	return err
 }
 
 // endUnanswered ends a phase whose provider gave no answer, because its call was halted or has failed.
@@ -222,9 +226,9 @@ func (r *runner) endUnanswered(ctx workflow.Context, h *run.Halt, used run.Usage
 }
 
 // failPhase ends a phase that an error ended. It asks a person how to continue, and the same
-// phase starts again. It returns the error of a cancellation.
+// phase starts again. It returns errMoves, and the error of a cancellation.
 func (r *runner) failPhase(ctx workflow.Context, err error) error {
-	if temporal.IsCanceledError(err) {
+	if temporal.IsCanceledError(err) || errors.Is(err, errMoves) {
 		return err
 	}
 	used, before := spentOn(err)

@@ -66,16 +66,16 @@ func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 		return RunResult{}, temporal.NewNonRetryableApplicationError(err.Error(), report.InvalidInputError, err)
 	}
 	for r.s.Next.Do != run.Rest {
-		if r.tooLong(ctx) && r.readyToContinue(ctx) {
+		if r.mayContinue(ctx) && r.readyToContinue(ctx) {
 			if ctx.Err() != nil { // the next execution would not know of the cancellation
 				r.cancelRun(ctx)
 				continue
 			}
-			return RunResult{}, workflow.NewContinueAsNewError(ctx, Run, RunInput{Snapshot: r.s, Refused: r.refused, Untold: r.untold})
+			return RunResult{}, workflow.NewContinueAsNewError(r.toQueue(ctx), Run, RunInput{Snapshot: r.s, Refused: r.refused, Untold: r.untold})
 		}
 		if err := r.doStep(ctx); temporal.IsCanceledError(err) {
 			r.cancelRun(ctx)
-		} else if err != nil {
+		} else if err != nil && !errors.Is(err, errMoves) {
 			return RunResult{}, err
 		}
 	}
@@ -93,6 +93,7 @@ type runner struct {
 
 	decision *run.Decision // accepted, but not yet in an event
 	answer   *run.Reply    // likewise
+	moveTo   string        // task queue that the run continues on; empty: its own
 	inbox    *message.Inbox
 	refused  []run.RefusedSignal
 	notices  notify.Outbox
@@ -210,15 +211,17 @@ func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
 	return res, nil
 }
 
-// tooLong reports whether the history has grown enough to begin a new one at this step. A step that
-// works or closes is not interrupted.
-func (r *runner) tooLong(ctx workflow.Context) bool {
+// mayContinue reports whether to begin a new history at this step: the run moves, or its history has grown enough. A step
+// that works or closes is not interrupted.
+func (r *runner) mayContinue(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	long := info.GetContinueAsNewSuggested() ||
+	due := r.moves() || info.GetContinueAsNewSuggested() ||
 		info.GetCurrentHistoryLength() > maxHistoryEvents || info.GetCurrentHistorySize() > maxHistoryBytes
 	switch r.s.Next.Do {
 	case run.Start, run.Decide, run.Await:
-		return long && r.decision == nil && r.answer == nil && r.contest == nil
+		return due && r.decision == nil && r.answer == nil && r.contest == nil
+	case run.Work: // between the calls of a phase
+		return r.moves()
 	}
 	return false
 }

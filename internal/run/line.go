@@ -43,6 +43,9 @@ func ParseReply(line string) (r Reply, err error) {
 // ParseNote reads a note: the whole line is its text.
 func ParseNote(line string) (Note, error) { return Note{Text: line}, nil }
 
+// ParseMove reads a move: the whole line is the task queue.
+func ParseMove(line string) (Move, error) { return Move{Queue: line}, nil }
+
 // cutWord returns the first word of a text, and the rest without blanks around it.
 func cutWord(text string) (word, rest string) {
 	word, rest, _ = strings.Cut(strings.TrimSpace(text), " ")

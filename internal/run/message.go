@@ -66,6 +66,11 @@ type Note struct {
 	By   string `json:"by,omitempty"`
 }
 
+// Move sends the run to the workers of another task queue, after the step in progress.
+type Move struct {
+	Queue string `json:"taskQueue"`
+}
+
 // The errors of refused messages. A refused message changes nothing.
 var (
 	ErrNotPending = errors.New("nothing with that id is waiting")
@@ -168,6 +173,21 @@ func (s *Snapshot) CheckNote(n Note) error {
 	}
 	if total > maxNotesBytes || len(s.Notes) == maxNotes {
 		return ErrTooMany
+	}
+	return nil
+}
+
+// CheckMove returns nil if the run can move, and otherwise an error that says why it cannot.
+func (s *Snapshot) CheckMove(m Move) error {
+	switch {
+	case s.State.Status.Terminal():
+		return ErrOver
+	case s.Input.Repository.URL == "":
+		return errors.New("the run is bound to its directory")
+	case m.Queue == "":
+		return errors.New("no task queue is given")
+	case len(m.Queue) > maxNameBytes:
+		return ErrTooLong
 	}
 	return nil
 }
