@@ -38,7 +38,8 @@ func (c *Client) earlierEvents(ctx context.Context, id run.ID, after string) ([]
 	var events []run.Event
 	for execution := e.execution; execution != ""; {
 		res, err := queryRun[workflows.EventsResult](ctx, c, id, execution, workflows.EventsQuery, workflows.EventsInput{After: after})
-		if _, gone := errors.AsType[*NotFoundError](err); gone && len(events) > 0 {
+		_, gone := errors.AsType[*NotFoundError](err)
+		if (gone || errors.Is(err, ErrNoWorker)) && len(events) > 0 { // the host that had it before the run moved may be away
 			break
 		}
 		if err != nil {

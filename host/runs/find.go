@@ -265,7 +265,8 @@ func CompleteID[ID ~string](what, name string, stems []string, list func(stem ID
 type Execution struct {
 	Listed
 	Open       bool
-	Canceling  bool // a cancellation was requested
+	Canceling  bool   // a cancellation was requested
+	Queue      string // the task queue whose workers do its steps
 	Activities []Activity
 
 	execution string // Temporal's own id of it
@@ -287,7 +288,7 @@ func (c *Client) Describe(ctx context.Context, id run.ID) (Execution, error) {
 	if info.GetType().GetName() != workflowType {
 		return Execution{}, &NotFoundError{string(id)}
 	}
-	e := Execution{execution: info.GetExecution().GetRunId()}
+	e := Execution{execution: info.GetExecution().GetRunId(), Queue: info.GetTaskQueue()}
 	e.Listed, _ = newListed(info)
 	e.Open = info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_PAUSED
 	e.Canceling = d.GetWorkflowExtendedInfo().GetCancelRequested()

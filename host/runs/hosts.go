@@ -28,6 +28,8 @@ type HostView struct {
 	Seen    time.Time `json:"seen,omitzero"`
 	Running int       `json:"running"` // steps of runs and other activities
 	Slots   int       `json:"slots"`   // how many it takes at once
+	// Pool says that it serves the runs of all hosts: it has the bucket of their records.
+	Pool bool `json:"pool"`
 	// Joined is when a host has joined, and Survey what it said then, or at the last start of its worker.
 	Joined time.Time     `json:"joined,omitzero"`
 	Skew   string        `json:"clockSkew,omitempty"`
@@ -83,6 +85,7 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 			i, list = len(list), append(list, HostView{Name: name, Queue: queue, Home: home})
 		}
 		beat, slots := d.GetWorkerInfo().GetWorkerHeartbeat(), d.GetWorkerInfo().GetWorkerHeartbeat().GetActivityTaskSlotsInfo()
+		list[i].Pool = list[i].Pool || pool
 		list[i].add(beat.GetHeartbeatTime().AsTime().Add(-skewOf(book, name)), int(slots.GetCurrentUsedSlots()), (1-inPool(w))*int(slots.GetCurrentUsedSlots()+slots.GetCurrentAvailableSlots()))
 	}
 	slices.SortFunc(list, func(a, b HostView) int { return strings.Compare(a.Name, b.Name) })

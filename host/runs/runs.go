@@ -256,6 +256,11 @@ func (c *Client) NoteOnce(ctx context.Context, id run.ID, once string, n run.Not
 	return c.sendUpdate(ctx, id, client.UpdateWorkflowOptions{UpdateID: once, UpdateName: workflows.NoteMessage, Args: []any{n}})
 }
 
+// Move has the run continue on another task queue, after the step in progress.
+func (c *Client) Move(ctx context.Context, id run.ID, queue string) error {
+	return c.sendMessage(ctx, id, workflows.MoveMessage, run.Move{Queue: queue})
+}
+
 func (c *Client) mayDecide() error {
 	if c.MayDecide == nil {
 		return nil

@@ -41,13 +41,21 @@ const TaskQueue = "ratchet"
 // QueueOf returns the task queue of a host that has joined another machine. No other host serves it.
 func QueueOf(host string) string { return TaskQueue + "@" + host }
 
+// HostOf returns the host that has joined another machine and has the task queue; empty: none has.
+func HostOf(queue string) string {
+	if host, ok := strings.CutPrefix(queue, TaskQueue+"@"); ok {
+		return host
+	}
+	return ""
+}
+
 // PoolQueue is the task queue of runs with a repository on a server, if their records are in a bucket: every host with the
 // bucket serves it.
 const PoolQueue = TaskQueue + "-pool"
 
 // OfOneHost reports whether a task queue is the usual one of a host.
 func OfOneHost(queue string) bool {
-	return queue == TaskQueue || strings.HasPrefix(queue, TaskQueue+"@")
+	return queue == TaskQueue || HostOf(queue) != ""
 }
 
 // Limits of Dial. A server on this machine that has ended refuses the connection at once. One that only is slow, because
