@@ -102,6 +102,12 @@ func TestRunOnAnotherHost(t *testing.T) {
 	}
 	waits := start(0, "--repo", o.FileURL(), "--host", "laptop", "--approve", "always")
 	b.await(strings.TrimSpace(waits.out), run.AwaitingApproval)
+	if got := b.expect(0, "status", strings.TrimSpace(waits.out)); !strings.Contains(got.out, "laptop") {
+		t.Errorf("status: %q, want the host", got.out)
+	}
+	if got := b.expect(exit.Failed, "move", strings.TrimSpace(waits.out), "--host", host.Name(b.runsDir), "--yes"); !strings.Contains(got.err, "RATCHET_STORE is not set here") {
+		t.Errorf("move without a bucket: %q", got.err)
+	}
 	if got := b.expect(0, "host", "remove", "laptop"); !strings.Contains(got.out, "1 open run waits") {
 		t.Errorf("remove: %q, want the run that waits", got.out)
 	}

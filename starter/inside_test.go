@@ -97,7 +97,7 @@ func TestARunCannotDecideForAnother(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said")
 	var script strings.Builder
 	for _, way := range []string{"", "env -u RATCHET_RUN_ID ", "env -u RATCHET_RUN_ID setsid -w sh -c 'exec \"$@\"' sh "} {
-		for _, decision := range []string{"approve", "reject --final", "answer --question qst-1-1 TEXT", "note TEXT", "cancel"} {
+		for _, decision := range []string{"approve", "reject --final", "answer --question qst-1-1 TEXT", "note TEXT", "move --host any --yes", "cancel"} {
 			words := strings.Fields(decision)
 			words = slices.Insert(words, 1, id)
 			fmt.Fprintf(&script, "%sstarter %s --runs-dir %s >>%s 2>&1; echo code $? >>%[4]s\n", way, strings.Join(words, " "), b.runsDir, said)
@@ -107,7 +107,7 @@ func TestARunCannotDecideForAnother(t *testing.T) {
 	other := b.start("--provider", helper)
 	b.await(other, run.AwaitingApproval)
 	text, err := os.ReadFile(said)
-	if err != nil || strings.Count(string(text), "decide from a terminal of your own") != 15 || strings.Count(string(text), "code 1\n") != 15 {
+	if err != nil || strings.Count(string(text), "decide from a terminal of your own") != 18 || strings.Count(string(text), "code 1\n") != 18 {
 		t.Errorf("%v: %s", err, text)
 	}
 	if st := b.status(id); st.Status != run.AwaitingApproval || strings.Contains(b.events(id), "kim") {

@@ -238,6 +238,10 @@ func testApprovals(b bench) {
 	b.expect(1, "answer", id, "text")
 	b.expect(0, "note", id, "mind the gap")
 	b.expect(1, "note", id, " ")
+	b.expect(2, "move", id)
+	if got := b.expect(1, "move", id, "--host", "any", "--yes"); !strings.Contains(got.err, "bound to its directory") {
+		b.Errorf("move: %q, want that a directory binds the run", got.err)
+	}
 	first := b.status(id).Pending.Approval.ApprovalID
 	b.expect(0, "approve", id, "--approval", first, "--reason", "fine")
 	eventually.Holds(b.T, "the second approval is pending", func() bool {
@@ -278,7 +282,7 @@ func testApprovals(b bench) {
 		b.Errorf("logs: %s", logs)
 	}
 	b.expect(1, "logs", id, "none")
-	for _, late := range [][]string{{"approve", id}, {"approve", id, "--approval", first}, {"reject", id}, {"answer", id, "x"}, {"note", id, "x"}, {"cancel", id}} {
+	for _, late := range [][]string{{"approve", id}, {"approve", id, "--approval", first}, {"reject", id}, {"answer", id, "x"}, {"note", id, "x"}, {"move", id, "--host", "any"}, {"cancel", id}} {
 		if got := b.expect(1, late...); !strings.Contains(got.err, "is over") {
 			b.Errorf("%v: %s", late, got.err)
 		}

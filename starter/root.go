@@ -28,6 +28,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/command/logs"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/mcp"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/merge"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/move"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/note"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/open"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/page"
@@ -152,7 +153,7 @@ func commandsOf(c *factory.Factory) (all []*cobra.Command) {
 	add("start", demo.New(c), up.New(c), stop.New(c), initialize.New(c), run.New(c), ticket.New(c), schedule.New(c), resume.New(c), session.New(c), acp.New(c))
 	add("after", merge.New(c), merge.NewUndo(c), pr.New(c), retry.New(c), open.New(c), show.New(c), report.New(c), clean.New(c))
 	add("look", review.New(c), list.New(c), status.New(c), watch.New(c), events.New(c), diff.New(c), logs.New(c))
-	add("act", decide.NewApprove(c), decide.NewReject(c), decide.NewEdit(c), answer.New(c), note.New(c), cancel.New(c))
+	add("act", decide.NewApprove(c), decide.NewReject(c), decide.NewEdit(c), answer.New(c), note.New(c), move.New(c), cancel.New(c))
 	add("peers", peers.New(c), register.New(c), dispatch.New(c), dispatch.NewList(c), peers.NewInbox(c), mcp.New(c), deliver.New(c), deliver.NewList(c), deliver.NewSettle(c))
 	add("tools", hosts.New(c), hosts.NewList(c), patch.New(c), doctor.New(c), env.New(c), env.NewUI(c), page.New(c))
 	return append(all, register.NewHook(c))

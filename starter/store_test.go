@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	hosting "github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/store"
@@ -14,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // TestLookFromAnyMachine: with the bucket and an engine.json alone, the commands that look say what they say on the host
@@ -48,6 +50,7 @@ func TestLookFromAnyMachine(t *testing.T) {
 		t.Errorf("the run is in queue %s, want %s", queue, temporalclient.PoolQueue)
 	}
 	compareLooks(t, host, away, id)
+	moveAbout(t, host, away, id)
 	away.expect(0, "approve", id)
 	host.await(id, run.Completed)
 	eventually.Holds(t, "the end of the workflow", func() bool { return !strings.Contains(host.expect(0, "status", id).out, "removal") })
@@ -57,6 +60,37 @@ func TestLookFromAnyMachine(t *testing.T) {
 	}
 	if entries, err := filepath.Glob(filepath.Join(other, "workspaces", "[^.]*")); err != nil || len(entries) > 0 {
 		t.Errorf("looking has made %v, %v", entries, err)
+	}
+}
+
+// moveAbout has a run that waits leave the pool of all hosts for the home machine, and leaves it there.
+func moveAbout(t *testing.T, b, away bench, id string) {
+	t.Helper()
+	asked, home := b.status(id).Pending.Approval.ApprovalID, hosting.Name(b.runsDir)
+	eventually.Holds(t, "the home machine serves", func() bool { return b.serving(home) })
+	for _, tc := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{exit.Usage, `no host "desk": want one of ` + home, []string{"--host", "desk", "--yes"}},
+		{exit.Usage, "Lost: the warm sessions", []string{"--host", home}},
+		{exit.Usage, "agree with --yes", []string{"--host", home}},
+		{0, "on any host", []string{"--host", "any"}}, // where it is: nothing is lost
+		{0, "on " + home, []string{"--host", home, "--yes"}},
+		{0, "on any host", []string{"--host", "any", "--yes"}},
+		{0, "on " + home, []string{"--host", home, "--yes"}},
+	} {
+		got := away.starter(append([]string{"move", id}, tc.args...)...)
+		if got.code != tc.code || !strings.Contains(got.out+got.err, tc.says) {
+			t.Errorf("move %v: got code %d, %q, %q; want %d, %q", tc.args, got.code, got.out, got.err, tc.code, tc.says)
+		}
+	}
+	if got := b.queueOf(id); got != temporalclient.TaskQueue {
+		t.Errorf("the run is in queue %s, want %s", got, temporalclient.TaskQueue)
+	}
+	if p := b.status(id).Pending; p.Approval == nil || p.Approval.ApprovalID != asked {
+		t.Errorf("after the moves %+v waits, want %s", p, asked)
 	}
 }
 

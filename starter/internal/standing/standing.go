@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
@@ -23,6 +24,7 @@ type Standing struct {
 	Pending    *run.Pending    `json:"pending,omitempty"`
 	Facts      rundir.Facts    `json:"facts"`
 	Activities []runs.Activity `json:"activities,omitempty"`
+	Host       string          `json:"host,omitempty"` // that has joined and does the run; empty: no such host alone
 	Record     *RecordNote     `json:"record,omitempty"`
 }
 
@@ -52,7 +54,7 @@ func Of(ctx context.Context, c *factory.Factory, r runref.Found) (st Standing, e
 	if v.From != runs.FromWorkflow {
 		fmt.Fprintf(c.Err, "starter: no worker answers: this is what the %s of run %s says\n", v.From, r.ID)
 	}
-	st = Standing{State: v.State, Facts: v.Facts, Activities: v.Activities}
+	st = Standing{State: v.State, Facts: v.Facts, Activities: v.Activities, Host: temporalclient.HostOf(v.Queue)}
 	if p := v.Pending; p != nil && !v.Over() && (v.State.Status.Waiting() || p.Limited != nil || len(p.RefusedSignals) > 0) {
 		st.Pending = p
 	}

@@ -2,7 +2,6 @@
 package register
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +77,7 @@ func registerClaude(c *factory.Factory, settings register.Settings, yes bool) er
 	}
 	if !yes {
 		c.Printf("This would be added to %s:\n\n%s\n", settings.Path, display.Text([]byte(change.Entries)))
-		if err := askToAgree(c, "Add it?"); err != nil {
+		if err := c.AskToAgree("Add it?"); err != nil {
 			return err
 		}
 	}
@@ -102,7 +101,7 @@ func unregisterClaude(c *factory.Factory, settings register.Settings, yes bool) 
 		return nil
 	}
 	if !yes {
-		if err := askToAgree(c, "Take the hooks of starter register out of "+settings.Path+"?"); err != nil {
+		if err := c.AskToAgree("Take the hooks of starter register out of " + settings.Path + "?"); err != nil {
 			return err
 		}
 	}
@@ -111,20 +110,6 @@ func unregisterClaude(c *factory.Factory, settings register.Settings, yes bool) 
 	}
 	c.Printf("Done: sessions that run now can be reached until they end.\n")
 	return nil
-}
-
-// askToAgree asks the person at the terminal. Anything but yes is an error, after which nothing is done.
-func askToAgree(c *factory.Factory, question string) error {
-	if !c.Interactive {
-		return usage.Errorf("nothing was changed: this is not a terminal, so agree with --yes")
-	}
-	c.Printf("%s [y/N] ", question)
-	line, _ := bufio.NewReader(c.In).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return nil
-	}
-	return errors.New("nothing was changed")
 }
 
 // thisProgram returns a path of this program that stays: as the PATH has it, else its own.

@@ -62,6 +62,9 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 		row([]string{"goal", ""}[min(i, 1)], "%s", line)
 	}
 	row("repository", "%s %s", story.OneLine(st.Facts.Repository.Shown(), 120), s.Dim(fmt.Sprintf("at %.10s", st.Facts.Repository.Base)))
+	if st.Host != "" {
+		row("host", "%s", story.OneLine(st.Host, 63))
+	}
 	if st.Facts.Commits > 0 {
 		row("head", "%s", st.Facts.Head)
 	}
