@@ -1,6 +1,7 @@
 package forge_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,16 +34,37 @@ type fixture struct {
 
 const id run.ID = "run-1"
 
+var repositories gittest.Template // shop is the user's, and pushed is what the server has of it
+
 func newFixture(t *testing.T, kind forge.Kind) *fixture {
 	t.Helper()
-	f := &fixture{t: t, server: forgetest.New(t, kind), repo: filepath.Join(t.TempDir(), "shop"), target: activities.Target{RunID: id}}
-	gittest.Run(t, ".", "init", "-q", "-b", "main", f.repo)
-	f.git("commit", "-q", "--allow-empty", "-m", "first")
+	dir := t.TempDir()
+	f := &fixture{t: t, server: forgetest.New(t, kind), repo: filepath.Join(dir, "shop"), target: activities.Target{RunID: id}}
+	repositories.Copy(t, dir, func(dir string) {
+		f := &fixture{t: t, repo: filepath.Join(dir, "shop")}
+		gittest.Run(t, dir, "init", "-q", "-b", "main", f.repo)
+		f.git("commit", "-q", "--allow-empty", "-m", "first")
+		if err := os.CopyFS(filepath.Join(dir, "pushed", "objects"), os.DirFS(filepath.Join(f.repo, ".git", "objects"))); err != nil {
+			t.Fatal(err)
+		}
+		f.commitOn("ratchet/run-1", "patch")
+	})
+	head := func(branch string) string {
+		b, err := os.ReadFile(filepath.Join(f.repo, ".git", "refs", "heads", branch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(b))
+	}
+	base, runs := head("main"), t.TempDir()
+	f.head = head("ratchet/run-1")
+	if err := errors.Join(
+		os.CopyFS(f.server.Dir, os.DirFS(filepath.Join(dir, "pushed"))),
+		os.WriteFile(filepath.Join(f.server.Dir, "refs", "heads", "main"), []byte(base+"\n"), 0o644),
+	); err != nil {
+		t.Fatal(err)
+	}
 	f.git("remote", "add", "origin", f.server.Remote())
-	f.git("push", "-q", f.server.Dir, "main")
-	base := f.git("rev-parse", "HEAD")
-	f.head = f.commitOn("ratchet/run-1", "patch")
-	runs := t.TempDir()
 	f.config = activities.Config{
 		RunsDir: runs, Servers: []forge.Server{f.server.Forge()}, Redact: redact.New(nil, redact.Secret{Name: "FORGE_TOKEN", Value: forgetest.Token}).String,
 		Link: func(id run.ID) string { return "https://ratchet.example.com/runs/" + string(id) },

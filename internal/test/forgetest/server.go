@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/forge"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 // Token is the token that the server admits.
@@ -89,18 +90,17 @@ type Server struct {
 	merges   map[string]string // mergeable states by the commits
 }
 
+var empty gittest.Template // of a repository
+
 // New starts a server with an empty repository whose default branch is main.
 func New(t *testing.T, kind forge.Kind) *Server {
 	t.Helper()
 	root := t.TempDir()
 	s := &Server{Kind: kind, Dir: filepath.Join(root, Owner, Name+".git"), statuses: map[string][]forge.Status{}, faults: map[string][]Fault{}, issues: map[int]*Issue{}, checks: map[string][]Check{}, logs: map[string]string{}, merges: map[string]string{}}
-	for _, args := range [][]string{{"init", "--quiet", "--bare", "--initial-branch=main", s.Dir}, {"-C", s.Dir, "config", "http.receivepack", "true"}} {
-		cmd := exec.Command("git", args...)
-		cmd.Env = append(cmd.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	empty.Copy(t, s.Dir, func(dir string) {
+		gittest.Run(t, dir, "init", "--quiet", "--bare", "--initial-branch=main")
+		gittest.Run(t, dir, "config", "http.receivepack", "true")
+	})
 	program, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
