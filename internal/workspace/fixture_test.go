@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -37,6 +38,8 @@ var sample = files{
 	".gitignore":         "cache/\n*.o\n",
 }
 
+var samples gittest.Template
+
 // userRepo makes a repository with one commit as a user has it.
 func userRepo(t testing.TB, content files, initArgs ...string) git.Repo {
 	t.Helper()
@@ -45,10 +48,18 @@ func userRepo(t testing.TB, content files, initArgs ...string) git.Repo {
 		t.Fatal(err)
 	}
 	r := git.Repo{Dir: filepath.Join(dir, "user's repo")}
+	fill := func(dir string) {
+		r := git.Repo{Dir: dir}
+		runGit(t, r, append([]string{"init", "-q", "-b", "main"}, initArgs...)...)
+		write(t, r.Dir, content)
+		commitAll(t, r, "base")
+	}
 	must(t, os.Mkdir(r.Dir, 0o755))
-	runGit(t, r, append([]string{"init", "-q", "-b", "main"}, initArgs...)...)
-	write(t, r.Dir, content)
-	commitAll(t, r, "base")
+	if len(initArgs) == 0 && maps.Equal(content, sample) {
+		samples.Copy(t, r.Dir, fill)
+	} else {
+		fill(r.Dir)
+	}
 	return r
 }
 
