@@ -207,7 +207,7 @@ func explored(t testing.TB, in run.Input) map[standing]*run.Snapshot {
 	if err := s.Apply(s.Event(start, run.RunCreated{Input: s.Input, Format: run.Format})); err != nil {
 		t.Fatal(err)
 	}
-	found := map[standing]*run.Snapshot{where(s): s}
+	found, ways := map[standing]*run.Snapshot{where(s): s}, map[standing]string{}
 	for todo := []*run.Snapshot{s}; len(todo) > 0; todo = todo[1:] {
 		for _, m := range moves {
 			next, err := tried(t, todo[0], m)
@@ -218,10 +218,16 @@ func explored(t testing.TB, in run.Input) map[standing]*run.Snapshot {
 			if at.left < 0 {
 				t.Fatalf("%s leads to %v: more fixes than are allowed", m.name, at)
 			}
-			if first := found[at]; first == nil {
+			first := found[at]
+			if first == nil {
 				found[at] = next
 				todo = append(todo, next)
-			} else if a, b := follows(t, first), follows(t, next); a != b {
+				continue
+			}
+			if ways[at] == "" {
+				ways[at] = follows(t, first)
+			}
+			if a, b := ways[at], follows(t, next); a != b {
 				t.Fatalf("two ways to %v differ:\n%s\n%s", at, a, b)
 			}
 		}
