@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	tier "github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // module makes the sources of a program that builds in a moment.
@@ -185,6 +187,7 @@ func TestWhatABuildSays(t *testing.T) {
 
 // An embedded engine starts no workers in a cloud, archives nothing and has no other database.
 func TestTheEngineLinksNoCloud(t *testing.T) {
+	tier.Suite(t, tier.CI)
 	t.Parallel()
 	sources, err := findSources()
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 // waiting starts a workflow that waits for the signal word.
@@ -93,10 +94,10 @@ func TestAnotherUserReachesAnOpenEngine(t *testing.T) {
 // TestAnOpenEngineSaysSoOnEveryPage of its Web UI.
 func TestAnOpenEngineSaysSoOnEveryPage(t *testing.T) {
 	t.Parallel()
-	for _, open := range []bool{false, true} {
-		page := ask(t, start(t, engine.Options{DB: newDB(t), Open: open}), http.MethodGet, "/namespaces/default/workflows", http.StatusOK)
-		if strings.Contains(page, "This engine is open") != open {
-			t.Errorf("open %v: %s", open, page)
+	for _, e := range []*engine.Engine{temporaltest.Shared(t).Engine, start(t, engine.Options{DB: newDB(t), Open: true})} {
+		page := ask(t, e, http.MethodGet, "/namespaces/default/workflows", http.StatusOK)
+		if strings.Contains(page, "This engine is open") != e.Open {
+			t.Errorf("open %v: %s", e.Open, page)
 		}
 	}
 }
@@ -125,7 +126,7 @@ func ask(t *testing.T, e *engine.Engine, method, path string, want int) string {
 // TestTheHTTPAPIAdmitsTheKey, with reads and with signals.
 func TestTheHTTPAPIAdmitsTheKey(t *testing.T) {
 	t.Parallel()
-	e := start(t, engine.Options{DB: newDB(t)})
+	e := temporaltest.Shared(t).Engine
 	ask(t, e, http.MethodGet, "/api/v1/namespaces", http.StatusOK)
 	ask(t, e, http.MethodPost, "/api/v1/namespaces/default/workflows/none/signal/approval", http.StatusNotFound)
 }
@@ -146,7 +147,7 @@ func signalsOf(t *testing.T, c client.Client) (n int) {
 
 // TestAStandardClientIsAdmittedWithTheKey that the variables of `starter env` name, and not without.
 func TestAStandardClientIsAdmittedWithTheKey(t *testing.T) {
-	e := start(t, engine.Options{DB: newDB(t)})
+	e := temporaltest.Shared(t).Engine
 	t.Setenv("TEMPORAL_ADDRESS", e.Address)
 	t.Setenv("TEMPORAL_TLS", "true")
 	t.Setenv("TEMPORAL_TLS_SERVER_CA_CERT_PATH", e.Key.Path)

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 const patience = 5 * time.Minute
@@ -48,7 +49,7 @@ func running(pid int) bool {
 
 func TestStartedEngineAnswers(t *testing.T) {
 	t.Parallel()
-	e := start(t, engine.Options{DB: newDB(t)})
+	e := temporaltest.Shared(t).Engine
 
 	var settings struct {
 		Auth                    struct{ Enabled bool }
@@ -182,7 +183,7 @@ func TestEngineKilledDuringItsFirstStart(t *testing.T) {
 
 func TestSecondEngineOnADatabaseIsRefused(t *testing.T) {
 	t.Parallel()
-	first := start(t, engine.Options{DB: newDB(t)})
+	first := temporaltest.Shared(t).Engine
 	_, err := engine.Start(t.Context(), engine.Options{DB: first.DB})
 	refused(t, err, "another engine (process "+strconv.Itoa(first.PID))
 	if err := first.Err(); err != nil {

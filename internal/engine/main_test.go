@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 // parentVariable makes the test binary a parent that starts an engine on the database it names and then waits for ever.
@@ -20,7 +21,9 @@ func TestMain(m *testing.M) {
 	if told := os.Getenv(strangerVariable); told != "" {
 		os.Exit(strangerMain(told))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	temporaltest.StopShared()
+	os.Exit(code)
 }
 
 func parent(db string) int {

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 const word = "word"
@@ -101,7 +102,7 @@ func TestWorkflowSurvivesAKilledEngine(t *testing.T) {
 
 // TestErrorsOfTheEngineAreProved: one without a proof would be taken for a stranger's.
 func TestErrorsOfTheEngineAreProved(t *testing.T) {
-	c := dial(t, start(t, engine.Options{DB: newDB(t)}))
+	c := dial(t, temporaltest.Shared(t).Engine)
 	_, err := temporalclient.Describe(t.Context(), c, "none", "")
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); !ok {
 		t.Errorf("a workflow that is not there: %v", err)
@@ -151,7 +152,7 @@ func TestManyAskABusyWorkflow(t *testing.T) {
 
 func TestCancelReachesAnActivityWithoutHeartbeats(t *testing.T) {
 	t.Parallel()
-	c := dial(t, start(t, engine.Options{DB: newDB(t)}))
+	c := dial(t, temporaltest.Shared(t).Engine)
 	work(t, c)
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: temporalclient.TaskQueue}, patient)
 	if err != nil {
