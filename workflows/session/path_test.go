@@ -401,7 +401,14 @@ var longTalk = path{"continues-as-new", nil, func(t *testing.T, s *stage) {
 	s.say("m1", "[[say:one]]")
 	s.answer("m1", session.Completed, "one")
 	long := strings.Repeat("<", session.MaxMessage) // six bytes each, in JSON
-	for len(s.executions()) == 1 {
+	execution := func() string {
+		d, err := s.Client.DescribeWorkflowExecution(t.Context(), s.id.WorkflowID(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	}
+	for first := execution(); execution() == first; {
 		s.say("m1", long) // known: it changes nothing
 	}
 	snap := s.await("is resumed", func(snap session.Snapshot) bool { return snap.State == session.Idle })

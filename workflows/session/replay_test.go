@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/api/history/v1"
 
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
@@ -32,6 +33,7 @@ func TestSessions(t *testing.T) {
 
 // TestDeliveriesIntoSessions does the same for deliveries.
 func TestDeliveriesIntoSessions(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	corpus.ReplayFresh(t, playSessions(t, deliveryPaths))
 }
@@ -53,7 +55,7 @@ func TestRecordSessions(t *testing.T) {
 
 // playSessions plays the paths side by side and returns the histories by name.
 func playSessions(t *testing.T, paths []path) map[string]*history.History {
-	e := temporaltest.StartEngine(t, nil)
+	e := temporaltest.Shared(t)
 	found := make([][]*history.History, len(paths))
 	all := t
 	t.Run("paths", func(t *testing.T) {
