@@ -66,6 +66,7 @@ func TestMessagesAreOfTheTypesTheySay(t *testing.T) {
 		{`"exitCode"`, func() any { return new(run.Baseline) }},
 		{`"questionId"`, func() any { return new(run.Reply) }},
 		{`"text"`, func() any { return new(run.Note) }},
+		{`"taskQueue"`, func() any { return new(run.Move) }},
 	}
 	for _, text := range blocks(t, "messages.md", "json") {
 		i := slices.IndexFunc(kinds, func(k struct {
