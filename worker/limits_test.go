@@ -19,11 +19,11 @@ const (
 	bytesPerRound  = 32 << 10
 )
 
-// TestHistoryStaysSmall takes a run through many fixes, each approved, while its state is queried: 10 fixes and 100
+// TestHistoryStaysSmall takes a run through many fixes, each approved, while its state is queried: 5 fixes and 50
 // queries in `go test ./...`, 100 and 1,000 at night, where the run continues as new.
 func TestHistoryStaysSmall(t *testing.T) {
 	t.Parallel()
-	rounds := 10
+	rounds := 5
 	if need.Has(need.Nightly) {
 		rounds = 100
 	}

@@ -107,7 +107,7 @@ func (s *fixture) awaitApproval(t *testing.T, r *scripted, last string) (id stri
 // approved.
 func TestResetToBeforeAnApproval(t *testing.T) {
 	t.Parallel()
-	times := 3
+	times := 2
 	if need.Has(need.Nightly) {
 		times = 20
 	}

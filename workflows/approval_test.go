@@ -73,7 +73,7 @@ func last(ids []string) string { return ids[len(ids)-1] }
 // Whatever comes, each patch on the branch has exactly one approval before
 // it, of exactly that patch on that commit.
 func TestOnlyApprovedPatchesAreApplied(t *testing.T) {
-	need.Checks(t, 100, 2000)
+	need.Checks(t, 30, 2000)
 	names := slices.Sorted(maps.Keys(moves))
 	applied := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -22,7 +22,7 @@ import (
 // and people do, the events on disk fold to what the workflow says of itself,
 // at every wait, at every continue-as-new and at the end.
 func TestTheRecordRebuildsTheRun(t *testing.T) {
-	need.Checks(t, 100, 500)
+	need.Checks(t, 30, 500)
 	var waits, cuts int
 	rapid.Check(t, func(rt *rapid.T) {
 		w := randomActivities(rt)
