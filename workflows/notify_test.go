@@ -1,4 +1,4 @@
-package notify_test
+package workflows_test
 
 import (
 	"context"

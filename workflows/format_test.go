@@ -1,4 +1,4 @@
-package format_test
+package workflows_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package telemetry_test
+package host_test
 
 import (
 	"io"
