@@ -44,6 +44,8 @@ type fixture struct {
 	branch   string      // of the run; empty: the default
 }
 
+var repository gittest.Template
+
 func newFixture(t testing.TB) *fixture { return newFixtureWith(t, "runs") }
 
 // newFixtureWith is newFixture with the runs directory somewhere else, and with changes
@@ -59,13 +61,13 @@ func newFixtureWith(t testing.TB, runs string, changes ...func(*activities.Confi
 	if s.runs, err = rundir.Open(t.Context(), filepath.Join(dir, runs)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(s.repo, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	s.git("init", "-q", "-b", "main")
-	s.write("log.txt", "one\n")
-	s.git("add", ".")
-	s.git("commit", "-q", "-m", "first")
+	repository.Copy(t, s.repo, func(dir string) {
+		s := &fixture{t: t, repo: dir}
+		s.git("init", "-q", "-b", "main")
+		s.write("log.txt", "one\n")
+		s.git("add", ".")
+		s.git("commit", "-q", "-m", "first")
+	})
 	s.base = run.Commit(s.git("rev-parse", "HEAD"))
 	environ := []string{"MODEL_KEY=" + secret, "LET_THROUGH=yes"}
 	config := activities.Config{

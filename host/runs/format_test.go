@@ -18,7 +18,7 @@ import (
 // TestARunOfAnotherBuildIsRefusedAndStaysAsItIs has this build's worker take over a run that another build has begun. The
 // client tells the worker's reason, and the run can end with a worker of its own build.
 func TestARunOfAnotherBuildIsRefusedAndStaysAsItIs(t *testing.T) {
-	e := temporaltest.StartEngine(t, nil)
+	e := temporaltest.Shared(t)
 	begun := func(ctx workflow.Context, _ any) (string, error) {
 		err := workflow.SetQueryHandler(ctx, workflows.StateQuery, func() (run.State, error) { return run.State{Status: run.Running}, nil })
 		workflow.GetSignalChannel(ctx, "end").Receive(ctx, nil)

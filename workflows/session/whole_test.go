@@ -90,13 +90,16 @@ func newStage(e *temporaltest.Engine, all, t *testing.T, change func(*activities
 	return s
 }
 
+var repository gittest.Template
+
 func newRepository(t *testing.T) run.Repository {
 	t.Helper()
 	dir := t.TempDir()
-	git := func(args ...string) string { return gittest.Run(t, dir, args...) }
-	git("init", "-q")
-	git("commit", "-q", "--allow-empty", "-m", "first")
-	return run.Repository{Path: dir, Base: run.Commit(git("rev-parse", "HEAD"))}
+	repository.Copy(t, dir, func(dir string) {
+		gittest.Run(t, dir, "init", "-q")
+		gittest.Run(t, dir, "commit", "-q", "--allow-empty", "-m", "first")
+	})
+	return run.Repository{Path: dir, Base: run.Commit(gittest.Run(t, dir, "rev-parse", "HEAD"))}
 }
 
 // begin starts a session.
