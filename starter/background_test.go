@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // asProcess runs this program as a process of its own, and returns its exit code and what it wrote to both outputs.
@@ -30,6 +31,7 @@ func asProcess(t *testing.T, args ...string) (code int, out string) {
 // An engine in the background serves after its command has ended, a second start finds it, and stop ends both of its
 // processes. The command is this test binary.
 func TestUpInTheBackground(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	dir := t.TempDir()
 	up := func(args ...string) string {

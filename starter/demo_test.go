@@ -13,14 +13,19 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 )
 
-// buildStarter returns the program itself, built once from these sources. The engine is there when it returns.
+// buildStarter returns the program itself, built once from these sources. The engine is there when it returns. In the quick
+// tier the program is this test binary: a build links for seconds.
 func buildStarter(t *testing.T) string {
 	t.Helper()
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
+	}
+	if !need.Has(need.CI) {
+		return standIn(t, t.TempDir(), "starter", asProgram)
 	}
 	program, err := builtStarter()
 	if err != nil {
@@ -43,20 +48,21 @@ func patchesOn(t *testing.T, repo string) []string {
 	return strings.Fields(clitest.Git(t, repo, "log", "--all", "--format=%(trailers:key=Ratchet-Patch,valueonly)"))
 }
 
+// watchDemo runs the demo in the directory and returns what it says.
+func watchDemo(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), buildStarter(t), append([]string{"demo", "--dir", dir}, args...)...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil || errs.Len() > 0 {
+		t.Fatalf("%v: %v\n%s%s", args, err, out.String(), errs.String())
+	}
+	return out.String()
+}
+
 func TestDemoWithoutATerminal(t *testing.T) {
 	t.Parallel()
-	program, dir := buildStarter(t), t.TempDir()
-	watch := func(args ...string) string {
-		t.Helper()
-		var out, errs bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), program, append([]string{"demo", "--dir", dir}, args...)...)
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		if err := cmd.Run(); err != nil || errs.Len() > 0 {
-			t.Fatalf("%v: %v\n%s%s", args, err, out.String(), errs.String())
-		}
-		return out.String()
-	}
-	told := watch("--no-kill")
+	told := watchDemo(t, t.TempDir(), "--no-kill")
 	for _, want := range []string{"demo without a terminal", "Nothing has been applied yet", "+     shares[0] += total % people", "TestSharesAreFair", "Completed", "Try next"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("the demo lacks %q:\n%s", want, told)
@@ -65,7 +71,15 @@ func TestDemoWithoutATerminal(t *testing.T) {
 	if strings.Contains(told, "kill -9") || strings.Contains(told, "answer paid") {
 		t.Errorf("it has killed:\n%s", told)
 	}
-	lines := strings.Split(strings.TrimSpace(watch("--json")), "\n") // finds the sample and the engine's database of the first
+}
+
+// The demo kills its engine and worker, beside the sample and the engine's database of a first one.
+func TestDemoAgainWithAKill(t *testing.T) {
+	need.Suite(t, need.CI)
+	t.Parallel()
+	dir := t.TempDir()
+	watchDemo(t, dir, "--no-kill")
+	lines := strings.Split(strings.TrimSpace(watchDemo(t, dir, "--json")), "\n")
 	var end struct {
 		Status run.Status `json:"status"`
 		Kill   *struct {

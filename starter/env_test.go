@@ -55,16 +55,22 @@ func signalAsTemporal(args []string) int {
 	return 0
 }
 
+// standIn writes a program that is this test binary with a variable, and returns its path.
+func standIn(t *testing.T, dir, name, variable string) string {
+	t.Helper()
+	self, err := filepath.Abs(os.Args[0])
+	clitest.Must(t, err)
+	program := filepath.Join(dir, name)
+	clitest.Must(t, os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", variable, self), 0o755))
+	return program
+}
+
 // commands puts starter and temporal on the PATH of scripts.
 func commands(t *testing.T) {
 	t.Helper()
 	bin := t.TempDir()
-	self, err := filepath.Abs(os.Args[0])
-	clitest.Must(t, err)
-	for name, variable := range map[string]string{"starter": asProgram, "temporal": asTemporal} {
-		script := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", variable, self)
-		clitest.Must(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
-	}
+	standIn(t, bin, "starter", asProgram)
+	standIn(t, bin, "temporal", asTemporal)
 	if real := os.Getenv(temporalVariable); real != "" {
 		clitest.Must(t, os.Remove(filepath.Join(bin, "temporal")))
 		clitest.Must(t, os.Symlink(real, filepath.Join(bin, "temporal")))

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
@@ -62,6 +63,7 @@ func TestNoPlaceIsGuessed(t *testing.T) {
 
 // TestTwoStartsAtOnce starts two engines on one runs directory at once. One serves, and the other says so.
 func TestTwoStartsAtOnce(t *testing.T) {
+	need.Suite(t, need.CI)
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
@@ -131,6 +132,7 @@ func TestCommandsOfASession(t *testing.T) {
 // TestASessionIsFollowedToAnotherEngine ends engine and worker while a person waits for an answer, and starts them again
 // at other ports. An agent that was heard before would be asked to go on: this one was not.
 func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
+	need.Suite(t, need.CI)
 	t.Parallel()
 	b := newTalk(t)
 	stop := bringUp(t, b.runsDir)

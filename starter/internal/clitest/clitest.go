@@ -9,14 +9,18 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
+var repository gittest.Template
+
 // Repository makes one with a file and a commit.
 func Repository(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	Write(t, filepath.Join(dir, "state.txt"), "bad\n")
-	Git(t, dir, "init", "-q", "-b", "main")
-	Git(t, dir, "add", "-A")
-	Git(t, dir, "commit", "-q", "-m", "begin")
+	repository.Copy(t, dir, func(dir string) {
+		Write(t, filepath.Join(dir, "state.txt"), "bad\n")
+		Git(t, dir, "init", "-q", "-b", "main")
+		Git(t, dir, "add", "-A")
+		Git(t, dir, "commit", "-q", "-m", "begin")
+	})
 	return dir
 }
 

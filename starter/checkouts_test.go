@@ -1,4 +1,4 @@
-package checkouts_test
+package main
 
 import (
 	"os"

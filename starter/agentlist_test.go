@@ -1,4 +1,4 @@
-package agentlist_test
+package main
 
 import (
 	"slices"

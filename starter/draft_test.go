@@ -1,4 +1,4 @@
-package draft_test
+package main
 
 import (
 	"io"
