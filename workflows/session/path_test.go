@@ -402,7 +402,7 @@ var longTalk = path{"continues-as-new", nil, func(t *testing.T, s *stage) {
 	s.answer("m1", session.Completed, "one")
 	long := strings.Repeat("<", session.MaxMessage) // six bytes each, in JSON
 	execution := func() string {
-		d, err := s.Client.DescribeWorkflowExecution(t.Context(), s.id.WorkflowID(), "")
+		d, err := temporalclient.Describe(t.Context(), s.Client, s.id.WorkflowID(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
