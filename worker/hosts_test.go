@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -416,7 +415,6 @@ func TestTimeToAnotherHost(t *testing.T) {
 			first = r.hostOfStep(t, wr)
 			return err == nil && calls["execute-1"] == 1 && hosts[first] != nil
 		})
-		time.Sleep(time.Duration(rand.IntN(2000)) * time.Millisecond) // the host burns at any moment between two beats
 		hosts[first].kill()
 		began := time.Now()
 		eventually.Holds(t, "the call on another host", func() bool {

@@ -29,14 +29,11 @@ type place struct {
 }
 
 func (a *Activities) locate(ctx context.Context, r recorded, in Target) (place, error) {
-	dir, head := r.snapshot.Input.Repository.Path, r.snapshot.Head
-	if url := r.snapshot.Input.Repository.URL; url != "" { // another host may have made the commits
-		var err error
-		if dir, err = (remote.Mirrors{Dir: rundir.Mirrors(a.config.RunsDir)}).Have(ctx, url, r.snapshot.Input.BranchName(), head); err != nil {
-			return place{}, err
-		}
+	dir, err := remote.Mirrors{Dir: rundir.Mirrors(a.config.RunsDir)}.Have(ctx, r.snapshot.Input.Repository, r.snapshot.Input.BranchName(), r.snapshot.Head)
+	if err != nil {
+		return place{}, err
 	}
-	return a.locateAt(ctx, dir, in.Remote, head)
+	return a.locateAt(ctx, dir, in.Remote, r.snapshot.Head)
 }
 
 // locateAt is locate for a commit of a repository. An empty name means the remote origin.

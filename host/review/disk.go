@@ -79,12 +79,9 @@ const gitPatience = 10 * time.Second
 func (d *Disk) Diff(ctx context.Context, f rundir.Facts) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitPatience)
 	defer cancel()
-	dir := f.Repository.Path
-	if f.Repository.URL != "" { // another host may have made the commits
-		var err error
-		if dir, err = (remote.Mirrors{Dir: rundir.Mirrors(filepath.Dir(d.dir))}).Have(ctx, f.Repository.URL, f.Branch, f.Head); err != nil {
-			return nil, err
-		}
+	dir, err := remote.Mirrors{Dir: rundir.Mirrors(filepath.Dir(d.dir))}.Have(ctx, f.Repository, f.Branch, f.Head)
+	if err != nil {
+		return nil, err
 	}
 	return git.Repo{Dir: dir}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(f.Repository.Base), string(f.Head), "--")
 }

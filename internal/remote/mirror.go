@@ -73,15 +73,19 @@ func (s Mirrors) Fetch(ctx context.Context, url, name string) (Base, error) {
 	return Base{Path: path, Commit: run.Commit(strings.TrimSpace(string(out)))}, err
 }
 
-// Have returns the path of the mirror of a URL. It fetches the branch unless the mirror has the commit.
-func (s Mirrors) Have(ctx context.Context, url, branch string, commit run.Commit) (path string, err error) {
-	path = s.Path(url)
+// Have returns the path of a run's repository on this host: of the mirror if it has a URL. Another host may have made the
+// commit, so the branch is fetched unless the mirror has it.
+func (s Mirrors) Have(ctx context.Context, r run.Repository, branch string, commit run.Commit) (path string, err error) {
+	if r.URL == "" {
+		return r.Path, nil
+	}
+	path = s.Path(r.URL)
 	if _, err := os.Stat(path); err == nil {
 		if _, err := (git.Repo{Dir: path}).Run(ctx, "cat-file", "-e", string(commit)+"^{commit}"); err == nil {
 			return path, nil
 		}
 	}
-	_, err = s.Fetch(ctx, url, "refs/heads/"+branch)
+	_, err = s.Fetch(ctx, r.URL, "refs/heads/"+branch)
 	return path, err
 }
 

@@ -27,7 +27,7 @@ func BranchDiff(ctx context.Context, c *factory.Factory, r runref.Found, facts r
 	if facts.Head == facts.Repository.Base {
 		return d, nil
 	}
-	path, err := here(ctx, c, facts)
+	path, err := remote.Mirrors{Dir: rundir.Mirrors(c.RunsDir)}.Have(ctx, facts.Repository, facts.Branch, facts.Head)
 	if err == nil {
 		err = runref.CheckRepository(r, path)
 	}
@@ -40,12 +40,4 @@ func BranchDiff(ctx context.Context, c *factory.Factory, r runref.Found, facts r
 	}
 	d.Diff = string(out)
 	return d, nil
-}
-
-// here returns the repository of a run on this host. The branch of a run that another host has done is fetched.
-func here(ctx context.Context, c *factory.Factory, facts rundir.Facts) (string, error) {
-	if facts.Repository.URL == "" {
-		return facts.Repository.Path, nil
-	}
-	return remote.Mirrors{Dir: rundir.Mirrors(c.RunsDir)}.Have(ctx, facts.Repository.URL, facts.Branch, facts.Head)
 }
