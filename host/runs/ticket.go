@@ -77,12 +77,14 @@ func (c *Client) RetryTicket(ctx context.Context, name string) error {
 	switch {
 	case err != nil:
 		return err
+	case v.State.End == ticket.Merged: // which it may still be telling the server
+		return fmt.Errorf("ticket %s is merged: there is nothing to retry", v.Name)
 	case v.Open && v.State.Question != nil:
 		return c.AnswerTicket(ctx, name, "retry")
+	case v.Open && v.State.End != "":
+		return fmt.Errorf("ticket %s is %s and still tells the server: retry it in a moment", v.Name, v.State.End)
 	case v.Open:
 		return fmt.Errorf("ticket %s is %s: it continues by itself", v.Name, v.State.Step)
-	case v.State.End == ticket.Merged:
-		return fmt.Errorf("ticket %s is merged: there is nothing to retry", v.Name)
 	}
 	in, err := c.ticketInput(ctx, v.Name)
 	if err != nil {
