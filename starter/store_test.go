@@ -46,8 +46,8 @@ func TestLookFromAnyMachine(t *testing.T) {
 	}
 	id := strings.TrimSpace(host.expect(0, "run", "make it good", "--repo", o.FileURL(), "--provider", "replay:"+dir, "--approve", "always", "--sandbox", "off", "--detach").out)
 	host.await(id, run.AwaitingApproval)
-	if queue := host.queueOf(id); queue != temporalclient.PoolQueue {
-		t.Errorf("the run is in queue %s, want %s", queue, temporalclient.PoolQueue)
+	if queue := host.queueOf(id); queue != temporalclient.PoolOf(run.SandboxOff) {
+		t.Errorf("the run is in queue %s, want %s", queue, temporalclient.PoolOf(run.SandboxOff))
 	}
 	compareLooks(t, host, away, id)
 	moveAbout(t, host, away, id)

@@ -63,13 +63,13 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 		return nil, fmt.Errorf("list the workers: %w", err)
 	}
 	workers := found.GetWorkers()
-	slices.SortStableFunc(workers, func(a, b *worker.WorkerListInfo) int { // the part of a worker that serves the pool comes behind it
-		return cmp.Compare(inPool(a), inPool(b))
+	slices.SortStableFunc(workers, func(a, b *worker.WorkerListInfo) int { // the part of a worker that serves a pool comes behind it
+		return strings.Compare(partOf(a), partOf(b))
 	})
 	for _, w := range workers {
 		_, name, _ := strings.Cut(w.GetWorkerIdentity(), "@")
 		queue := w.GetTaskQueue()
-		home, pool := queue == temporalclient.TaskQueue, inPool(w) == 1
+		home, pool := queue == temporalclient.TaskQueue, partOf(w) != ""
 		if name == "" || !home && !pool && queue != temporalclient.QueueOf(name) {
 			continue
 		}
@@ -85,19 +85,23 @@ func (c *Client) Hosts(ctx context.Context) ([]HostView, error) {
 			i, list = len(list), append(list, HostView{Name: name, Queue: queue, Home: home})
 		}
 		beat, slots := d.GetWorkerInfo().GetWorkerHeartbeat(), d.GetWorkerInfo().GetWorkerHeartbeat().GetActivityTaskSlotsInfo()
-		list[i].Pool = list[i].Pool || pool
-		list[i].add(beat.GetHeartbeatTime().AsTime().Add(-skewOf(book, name)), int(slots.GetCurrentUsedSlots()), (1-inPool(w))*int(slots.GetCurrentUsedSlots()+slots.GetCurrentAvailableSlots()))
+		running := int(slots.GetCurrentUsedSlots())
+		all := running + int(slots.GetCurrentAvailableSlots())
+		if pool {
+			list[i].Pool, all = true, 0 // counted with the other part
+		}
+		list[i].add(beat.GetHeartbeatTime().AsTime().Add(-skewOf(book, name)), running, all)
 	}
 	slices.SortFunc(list, func(a, b HostView) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
-// inPool returns 1 for the part of a worker that serves the queue of all hosts, and 0 for others.
-func inPool(w *worker.WorkerListInfo) int {
-	if w.GetTaskQueue() == temporalclient.PoolQueue {
-		return 1
+// partOf returns the pool that a part of a worker serves; empty: it serves the queue of its host.
+func partOf(w *worker.WorkerListInfo) string {
+	if temporalclient.IsPool(w.GetTaskQueue()) {
+		return w.GetTaskQueue()
 	}
-	return 0
+	return ""
 }
 
 // add adds a worker of the host, which reported at a time.

@@ -96,10 +96,10 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 	}
 }
 
-// queueOf returns the task queue of a run: that of all hosts with the bucket, unless the run is bound to one.
+// queueOf returns the task queue of a run: that of the hosts with the bucket, unless the run is bound to one.
 func (c *Client) queueOf(in run.Input) string {
 	if in.Repository.URL != "" && !c.pinned && temporalclient.OfOneHost(c.queue) && rundir.Bucket(c.RunsDir) != nil {
-		return temporalclient.PoolQueue
+		return temporalclient.PoolOf(in.Sandbox)
 	}
 	return c.queue
 }

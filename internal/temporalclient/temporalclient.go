@@ -31,6 +31,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
@@ -48,9 +49,22 @@ func HostOf(queue string) string {
 	return ""
 }
 
-// PoolQueue is the task queue of runs with a repository on a server, if their records are in a bucket: every host with the
-// bucket serves it.
-const PoolQueue = TaskQueue + "-pool"
+const (
+	boxedPool   = TaskQueue + "-pool"
+	unboxedPool = TaskQueue + "-pool-off"
+)
+
+// PoolOf returns the task queue of runs with a repository on a server, if their records are in a bucket: every host with
+// the bucket, and with that policy for the sandbox, serves it.
+func PoolOf(policy run.Sandbox) string {
+	if policy.Off() {
+		return unboxedPool
+	}
+	return boxedPool
+}
+
+// IsPool reports whether several hosts serve a task queue.
+func IsPool(queue string) bool { return queue == boxedPool || queue == unboxedPool }
 
 // OfOneHost reports whether a task queue is the usual one of a host.
 func OfOneHost(queue string) bool {

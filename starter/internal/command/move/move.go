@@ -82,7 +82,7 @@ func move(ctx context.Context, c *factory.Factory, r runref.Found, host string, 
 
 // name returns what people call the host of a task queue. Host is its name where it is known.
 func name(queue, host string) string {
-	if queue == temporalclient.PoolQueue {
+	if temporalclient.IsPool(queue) {
 		return "any host"
 	}
 	return display.Line(cmp.Or(host, temporalclient.HostOf(queue), "the home machine"))
@@ -105,11 +105,11 @@ func target(ctx context.Context, c *factory.Factory, r runref.Found, e runs.Exec
 		return "", err
 	}
 	shared := func(h runs.HostView) bool { return h.Queue == e.Queue && h.Pool && h.Serving }
-	if e.Queue != temporalclient.PoolQueue && !slices.ContainsFunc(list, shared) {
+	if !temporalclient.IsPool(e.Queue) && !slices.ContainsFunc(list, shared) {
 		return "", fmt.Errorf("the worker of run %s has no bucket: its record is on the disk of %s alone. Set %s for that worker", r.ShownName(), name(e.Queue, ""), store.Variable)
 	}
 	if host == anyHost {
-		return temporalclient.PoolQueue, nil
+		return temporalclient.PoolOf(facts.Sandbox), nil
 	}
 	in := run.Input{Repository: facts.Repository, Providers: facts.Providers, Sandbox: facts.Sandbox}
 	h, err := newrun.ChooseHost(c, list, host, &in)
