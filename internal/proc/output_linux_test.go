@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -58,25 +59,27 @@ func wantLines(t *testing.T, text string, err error) {
 // A process that is not ours to end may hold the output: what the program wrote is whole, and Run does not wait for it.
 func TestAPipeThatStaysOpenHoldsNothingUp(t *testing.T) {
 	out := newLateReader(t)
+	gate := filepath.Join(t.TempDir(), "gate")
 	started := func(pid int) {
-		holdOutput(t, pid)
+		holdOutput(t, pid, gate)
 		out.pid <- pid
 	}
-	_, err := proc.Run(t.Context(), proc.Command{Argv: sh(lines), Stdout: out, Started: started})
+	_, err := proc.Run(t.Context(), proc.Command{Argv: sh(behind(gate) + lines), Stdout: out, Started: started})
 	wantLines(t, out.text.String(), err)
 }
 
 func TestAFloodOfAnotherHoldsNothingUp(t *testing.T) {
 	need.Root(t)
 	over := make(chan error, 1)
+	gate := filepath.Join(t.TempDir(), "gate")
 	started := func(pid int) {
-		held := holdOutput(t, pid)
+		held := holdOutput(t, pid, gate)
 		go func() {
 			_, err := io.Copy(held, zeros{})
 			over <- err
 		}()
 	}
-	got, err := proc.Run(t.Context(), proc.Command{Argv: sh("echo one"), Stdout: io.Discard, Started: started})
+	got, err := proc.Run(t.Context(), proc.Command{Argv: sh(behind(gate) + "echo one"), Stdout: io.Discard, Started: started})
 	if want := (proc.Result{End: proc.Exited}); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -85,8 +88,12 @@ func TestAFloodOfAnotherHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// holdOutput opens the output of a process for ourselves. A moment after its exec, the kernel may still refuse it.
-func holdOutput(t *testing.T, pid int) *os.File {
+// behind is the beginning of a script that waits for a file: no one can open what a process has open once it has ended.
+func behind(gate string) string { return "until [ -e '" + gate + "' ]; do sleep 0.01; done; " }
+
+// holdOutput opens the output of a process for ourselves, and opens the gate. A moment after its exec, the kernel may
+// still refuse it.
+func holdOutput(t *testing.T, pid int, gate string) *os.File {
 	open := func() (*os.File, error) { return os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", pid), os.O_WRONLY, 0) }
 	held, err := open()
 	for errors.Is(err, fs.ErrPermission) {
@@ -97,6 +104,9 @@ func holdOutput(t *testing.T, pid int) *os.File {
 		t.Error(err)
 	}
 	t.Cleanup(func() { held.Close() })
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Error(err)
+	}
 	return held
 }
 
