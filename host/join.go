@@ -27,6 +27,24 @@ func Name(runsDir string) string {
 	return hosts.NameOf(name)
 }
 
+// Admit opens the door for hosts that join the server of a team, which is not an engine of this machine: those that
+// `starter host join` invites. The door closes with Stop.
+func (h *Host) Admit(o temporalclient.Options) (*hosts.Door, error) {
+	target, err := temporalclient.Resolve(o)
+	if err != nil {
+		return nil, err
+	}
+	key, err := engine.MakeKey(h.config.RunsDir)
+	var server hosts.Server
+	if err == nil {
+		server, err = target.Behind(key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-admit-hosts: %w", err)
+	}
+	return hosts.Open(h.config.RunsDir, server, o.Logger), nil
+}
+
 // Joined is the connection by which the home machine tells this host that it is removed.
 type Joined struct {
 	Name string

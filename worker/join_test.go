@@ -65,7 +65,7 @@ func TestAnotherMachineJoins(t *testing.T) {
 	need.Suite(t, need.CI)
 	s := newFixture(t)
 	name, listen := "b-"+uuid.NewString()[:8], freeAddress(t)
-	door := hosts.Open(s.runsDir, s.engine, slog.New(slog.DiscardHandler))
+	door := hosts.Open(s.runsDir, hosts.OfEngine(s.engine), slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { door.Stop() })
 	secret, err := hosts.Invite(t.Context(), s.runsDir, listen, time.Now())
 	if err == nil {
@@ -126,7 +126,7 @@ func TestAnotherMachineJoins(t *testing.T) {
 	worker.kill()
 	b.flags = nil
 	door.Stop()
-	door = hosts.Open(s.runsDir, s.engine, slog.New(slog.DiscardHandler))
+	door = hosts.Open(s.runsDir, hosts.OfEngine(s.engine), slog.New(slog.DiscardHandler))
 	if err := hosts.Await(t.Context(), listen, s.engine.Key); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestAnotherMachineJoins(t *testing.T) {
 	runThere(time.Time{})
 
 	door.Stop()
-	door = hosts.Open(s.runsDir, s.engine, slog.New(slog.DiscardHandler))
+	door = hosts.Open(s.runsDir, hosts.OfEngine(s.engine), slog.New(slog.DiscardHandler))
 	runThere(time.Time{})
 
 	if err := hosts.Remove(t.Context(), s.runsDir, name); err != nil {

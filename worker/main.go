@@ -45,6 +45,7 @@ func main() {
 	c.AddFlags(flag.CommandLine)
 	join := flag.Bool("join", false, "read the code of starter host join on another machine from standard input, and serve its engine, now and without the code later")
 	name := flag.String("host", "", "with -join: `name` of this machine there; default: its hostname")
+	admit := flag.Bool("admit-hosts", false, "let machines join the server by a code of starter host join, which is run here with the same runs directory")
 	showVersion := flag.Bool("version", false, "print the version of this program, and of the engine that starter up would start")
 	flag.Parse()
 	if flag.NArg() > 0 { // the flags behind it were not read
@@ -73,7 +74,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, c, code, *name); err != nil && !errors.Is(err, context.Canceled) {
+	if err := serve(ctx, c, code, *name, *admit); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "worker:", strings.ReplaceAll(err.Error(), "\n", "; "))
 		os.Exit(codeOf(err))
 	}
@@ -114,8 +115,8 @@ func codeOf(err error) int {
 }
 
 // serve serves the engine that the environment or the runs directory names, until ctx ends or the home machine takes this
-// host no longer. With a code it joins that machine first.
-func serve(ctx context.Context, c host.Config, code, name string) error {
+// host no longer. With a code it joins that machine first. If it admits others, they reach the server by it.
+func serve(ctx context.Context, c host.Config, code, name string, admit bool) error {
 	h, err := host.Open(ctx, c)
 	if err != nil {
 		return err
@@ -128,7 +129,15 @@ func serve(ctx context.Context, c host.Config, code, name string) error {
 		fmt.Printf("joined as %s: %s\n", joined.Name, joined.Has())
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	w, err := h.Serve(ctx, temporalclient.Options{RunsDir: c.RunsDir, Logger: log})
+	server := temporalclient.Options{RunsDir: c.RunsDir, Logger: log}
+	if admit {
+		door, err := h.Admit(server)
+		if err != nil {
+			return err
+		}
+		defer door.Stop()
+	}
+	w, err := h.Serve(ctx, server)
 	if err != nil {
 		return err
 	}

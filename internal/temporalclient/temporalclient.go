@@ -142,6 +142,20 @@ func quiet(l *slog.Logger) *slog.Logger {
 	return l
 }
 
+// Behind returns the server as one behind a door for other hosts, who know this machine by a key. It refuses a server that
+// tells clients apart by more than their connection.
+func (t Target) Behind(key engine.Key) (hosts.Server, error) {
+	switch {
+	case t.Source == Joined:
+		return hosts.Server{}, fmt.Errorf("this machine has joined another as %s, which admits hosts itself", t.Host)
+	case t.Source != Configuration:
+		return hosts.Server{}, errors.New("the server is the engine of `starter up`, which admits hosts itself")
+	case t.options.Credentials != nil || t.options.HeadersProvider != nil:
+		return hosts.Server{}, fmt.Errorf("the server at %s knows this machine by %s, which hosts that join do not have: start each worker with TEMPORAL_ variables of its own", t.Address, t.Credentials())
+	}
+	return hosts.Server{Key: key, Address: t.Address, TLS: t.options.ConnectionOptions.TLS, Namespace: t.Namespace}, nil
+}
+
 // HasProfile reports whether a file of the standard configuration says something that would reach a
 // client. It also returns true for a file that cannot be read.
 func HasProfile() bool {
@@ -270,7 +284,7 @@ func ofHome(runsDir string) (Target, error) {
 		}
 		return Target{}, err
 	}
-	opts := client.Options{HostPort: h.Address, Namespace: client.DefaultNamespace}
+	opts := client.Options{HostPort: h.Address, Namespace: cmp.Or(h.Namespace, client.DefaultNamespace)}
 	opts.ConnectionOptions.TLS = tls
 	return Target{Address: h.Address, Namespace: opts.Namespace, Source: Joined, RunsDir: runsDir, Host: h.Name, options: opts}, nil
 }

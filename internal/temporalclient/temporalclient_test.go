@@ -148,6 +148,42 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// A door in front of a server adds nothing to a connection: it fits only where the connection says who is there.
+func TestServersThatAdmitHostsByThisOne(t *testing.T) {
+	for _, tt := range []struct {
+		what    string
+		options temporalclient.Options
+		env     map[string]string
+		refusal string
+	}{
+		{"by its network", temporalclient.Options{}, nil, ""},
+		{"by a certificate", temporalclient.Options{}, map[string]string{"TEMPORAL_TLS": "true"}, ""},
+		{"by an API key", temporalclient.Options{}, map[string]string{"TEMPORAL_API_KEY": "key"}, "an API key"},
+		{"by a header", temporalclient.Options{}, map[string]string{"TEMPORAL_GRPC_META_TEAM": "red"}, "headers"},
+		{"an engine", temporalclient.Options{Engine: "127.0.0.1:1", Open: true}, nil, "starter up"},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			isolate(t)
+			t.Setenv("TEMPORAL_ADDRESS", "temporal.example.com:7233")
+			t.Setenv("TEMPORAL_NAMESPACE", "red")
+			for name, value := range tt.env {
+				t.Setenv(name, value)
+			}
+			target, err := temporalclient.Resolve(tt.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := target.Behind(engine.Key{})
+			switch {
+			case tt.refusal == "" && (err != nil || got.Address != "temporal.example.com:7233" || got.Namespace != "red" || (got.TLS != nil) != (tt.env != nil)):
+				t.Errorf("got %+v, %v; want the server of the configuration", got, err)
+			case tt.refusal != "" && (err == nil || !strings.Contains(err.Error(), tt.refusal)):
+				t.Errorf("got %v, want %q", err, tt.refusal)
+			}
+		})
+	}
+}
+
 func TestConfigurationThatCannotBeRead(t *testing.T) {
 	t.Run("profile that is no TOML", func(t *testing.T) {
 		isolate(t)

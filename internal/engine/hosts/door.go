@@ -27,11 +27,37 @@ const (
 	wrongPause = 100 * time.Millisecond
 )
 
+// Server is the Temporal server behind a door.
+type Server struct {
+	Key       engine.Key  // by which hosts know this machine
+	Address   string      // host:port
+	TLS       *tls.Config // by which this machine reaches it; nil: without TLS
+	Namespace string      // empty: the default one
+}
+
+// OfEngine returns an engine as the server of a door.
+func OfEngine(e *engine.Engine) Server {
+	s := Server{Key: e.Key, Address: e.Address}
+	if !e.Open {
+		s.TLS = e.Key.TLS()
+	}
+	return s
+}
+
+func (s Server) dial(ctx context.Context) (net.Conn, error) {
+	if s.TLS == nil {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", s.Address)
+	}
+	config := s.TLS.Clone()
+	config.NextProtos = []string{passThrough}
+	return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", s.Address)
+}
+
 // Door is the listener for other hosts. It is closed while the book has no host and no code that can be used.
 type Door struct {
 	runsDir string
 	tls     *tls.Config
-	dial    func(context.Context) (net.Conn, error) // to the engine
+	server  Server
 	log     *slog.Logger
 
 	stop context.CancelFunc
@@ -48,25 +74,17 @@ type Door struct {
 // admitted is an open connection of a host.
 type admitted struct {
 	certificate string
-	tell        func(error) // tells the host why the connection ends; nil: it is one to the engine
+	tell        func(error) // tells the host why the connection ends; nil: it is one to the server
 }
 
 // Open serves the hosts in the book of a runs directory, until Stop. It says in the log why it cannot listen.
-func Open(runsDir string, e *engine.Engine, log *slog.Logger) *Door {
+func Open(runsDir string, s Server, log *slog.Logger) *Door {
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &Door{runsDir: runsDir, log: log, stop: cancel, unknown: map[string]int{}, known: map[net.Conn]admitted{}}
+	d := &Door{runsDir: runsDir, server: s, log: log, stop: cancel, unknown: map[string]int{}, known: map[net.Conn]admitted{}}
 	d.tls = &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{e.Key.Pair()}, ClientAuth: tls.RequireAnyClientCert,
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{s.Key.Pair()}, ClientAuth: tls.RequireAnyClientCert,
 		NextProtos: []string{passThrough, protocol}, SessionTicketsDisabled: true,
 		VerifyConnection: d.verify,
-	}
-	d.dial = func(ctx context.Context) (net.Conn, error) {
-		if e.Open {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", e.Address)
-		}
-		to := e.Key.TLS()
-		to.NextProtos = []string{passThrough}
-		return (&tls.Dialer{Config: to}).DialContext(ctx, "tcp", e.Address)
 	}
 	d.all.Go(func() { d.keep(ctx) })
 	return d
@@ -201,7 +219,7 @@ func (d *Door) serve(ctx context.Context, raw net.Conn, named func()) {
 		d.hold(raw, admitted{certificate: certificate}, named, func() { d.pass(ctx, conn) })
 	case protocol:
 		name, err := d.greet(ctx, conn, certificate)
-		answer := Welcome{Name: name, Version: version.Read().Version, Time: time.Now()}
+		answer := Welcome{Name: name, Namespace: d.server.Namespace, Version: version.Read().Version, Time: time.Now()}
 		if err != nil {
 			answer.Error = err.Error()
 		}
@@ -236,7 +254,7 @@ func (d *Door) hold(raw net.Conn, of admitted, named, serve func()) {
 
 // pass copies the bytes of a connection to the engine and back, until one of them ends.
 func (d *Door) pass(ctx context.Context, conn net.Conn) {
-	to, err := d.dial(ctx)
+	to, err := d.server.dial(ctx)
 	if err != nil {
 		d.log.Warn("a host does not reach the engine", "error", err)
 		return

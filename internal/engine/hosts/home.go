@@ -25,6 +25,7 @@ type Home struct {
 	Address     string `json:"address"`     // host:port of the door
 	Name        string `json:"name"`        // by which the host is known there
 	Certificate string `json:"certificate"` // of the engine, PEM
+	Namespace   string `json:"namespace,omitempty"`
 }
 
 // ReadHome returns the home machine of a runs directory, and the TLS configuration that reaches it. The error is
@@ -109,7 +110,7 @@ func Join(ctx context.Context, runsDir string, c Code, name string, s Survey) (W
 	}
 	defer conn.Close()
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
-	return w, engine.WriteOwn(runsDir, HomeFile, Home{Address: c.Address, Name: w.Name, Certificate: string(text)})
+	return w, engine.WriteOwn(runsDir, HomeFile, Home{Address: c.Address, Name: w.Name, Certificate: string(text), Namespace: w.Namespace})
 }
 
 var errOtherEngine = errors.New("what answers there is not the engine of this code: its certificate is another one, and it was told nothing; print a code again with `starter host join`")
@@ -163,7 +164,7 @@ func Await(ctx context.Context, listen string, key engine.Key) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("`starter up` does not answer at %s: %w", listen, err)
+			return fmt.Errorf("`starter up`, or `worker -admit-hosts`, does not answer at %s: %w", listen, err)
 		case <-time.After(lookEvery):
 		}
 	}

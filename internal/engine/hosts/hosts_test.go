@@ -57,7 +57,7 @@ func newHome(t *testing.T) home {
 		}
 	}()
 	h.engine = &engine.Engine{Address: l.Addr().String(), Key: key}
-	d := hosts.Open(h.dir, h.engine, slog.New(slog.DiscardHandler))
+	d := hosts.Open(h.dir, hosts.OfEngine(h.engine), slog.New(slog.DiscardHandler))
 	t.Cleanup(d.Stop)
 	return h
 }

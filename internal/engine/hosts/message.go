@@ -48,6 +48,8 @@ type Welcome struct {
 	Name    string    `json:"name,omitempty"`  // by which the host is known
 	Version string    `json:"version,omitempty"`
 	Time    time.Time `json:"time"` // of the home machine's clock
+	// Namespace is the server's; empty: the default one.
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // send writes one message.

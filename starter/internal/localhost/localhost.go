@@ -93,7 +93,7 @@ func Start(ctx context.Context, c *factory.Factory, e engine.Options, w host.Con
 	if err != nil {
 		return nil, err
 	}
-	l.door = hosts.Open(runsDir, l.engine, log)
+	l.door = hosts.Open(runsDir, hosts.OfEngine(l.engine), log)
 	l.File = engine.File{Address: l.engine.Address, API: l.engine.API, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Open: l.engine.Open, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
 	l.File.UpPID, l.File.UpKey = os.Getpid(), process.StartKey(os.Getpid())
 	if l.Worker.Review != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"time"
@@ -30,7 +31,8 @@ func newJoin(c *factory.Factory) *cobra.Command {
 		Long: `Prints one line to paste on another machine, once and within ten minutes. It holds a
 secret, and the digest of the engine's certificate, by which the other machine knows
 this one. ` + "`starter up`" + ` here listens for other machines from then on, until
-the last of them is removed. Whoever reaches that port without a certificate of a
+the last of them is removed. For a server of a team, ` + "`worker -admit-hosts`" + `
+listens. Whoever reaches that port without a certificate of a
 joined machine can do nothing but name a code.
 
 Join only machines that you trust as this one: a joined machine can do all that you
@@ -55,15 +57,18 @@ func join(ctx context.Context, c *factory.Factory, listen, address string) error
 		return err
 	}
 	switch target.Source {
-	case temporalclient.Configuration:
-		return fmt.Errorf("the server at %s is not an engine of `starter up`, and admits hosts by its own means: start `worker` there with the TEMPORAL_ variables of this machine", target.Address)
 	case temporalclient.Joined:
 		return fmt.Errorf("this machine has joined another as %s: run `starter host join` on that one", target.Host)
-	}
-	if _, err := temporalclient.Knock(ctx, c.RunsDir); err != nil {
-		return err
+	case temporalclient.Configuration: // a worker admits hosts
+	default:
+		if _, err := temporalclient.Knock(ctx, c.RunsDir); err != nil {
+			return err
+		}
 	}
 	key, err := engine.ReadKey(c.RunsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the server at %s admits hosts by a worker: start `worker -admit-hosts -runs-dir %s` here, with the same TEMPORAL_ variables", target.Address, c.RunsDir)
+	}
 	if err != nil {
 		return err
 	}
