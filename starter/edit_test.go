@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
 
 // testEdit puts another patch in the place of the pending one: one that does not apply changes nothing, one that does waits
@@ -49,5 +51,39 @@ func testEdit(b bench) {
 	}
 	if got := b.expect(0, "watch", id); !strings.Contains(got.out, "the patch, edited by kim") || !strings.Contains(got.out, "1 commit") {
 		b.Errorf("the story:\n%s", got.out)
+	}
+}
+
+// testHunks accepts a hunk of one file alone: that is applied, and nothing else. What the patch does not have decides nothing.
+func testHunks(b bench) {
+	dir := answers(b.T)
+	patch := fmt.Sprintf(patchHead, "Make it good", "diff --git a/state.txt b/state.txt\n--- a/state.txt\n+++ b/state.txt\n@@ -1 +1 @@\n-bad\n+good\n"+
+		"diff --git a/more.txt b/more.txt\nnew file mode 100644\n--- /dev/null\n+++ b/more.txt\n@@ -0,0 +1 @@\n+more\n")
+	clitest.Write(b.T, filepath.Join(dir, "execute-1.md"), patch)
+	b.answers = dir
+	id := b.start()
+	b.await(id, run.AwaitingApproval)
+	first := b.status(id).Pending.Approval.ApprovalID
+	for _, bad := range []struct {
+		code int
+		hunk string
+		says string
+	}{
+		{exit.Usage, "state.txt", "want path:1,3"},
+		{exit.Usage, "state.txt:x", "is not the number of a hunk"},
+		{exit.Usage, "state.txt:2", "has no hunk 2"},
+		{exit.Usage, "none.txt:1", "does not change none.txt"},
+	} {
+		if got := b.expect(bad.code, "approve", id, "--hunk", bad.hunk); !strings.Contains(got.err, bad.says) {
+			b.Errorf("--hunk %s: got %q, want %q", bad.hunk, got.err, bad.says)
+		}
+	}
+	if now := b.status(id).Pending.Approval; now == nil || now.ApprovalID != first {
+		b.Errorf("refused choices leave %+v, want %s", now, first)
+	}
+	b.expect(0, "approve", id, "--hunk", "state.txt:1")
+	b.await(id, run.Completed)
+	if text := clitest.Git(b.T, b.repo, "diff", "--stat", "HEAD", b.branch(id)); !strings.Contains(text, "state.txt") || strings.Contains(text, "more.txt") {
+		b.Errorf("the branch changes %q, want state.txt alone", text)
 	}
 }

@@ -168,6 +168,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a run from approval to approval", testApprovals},
 		{"a rejection that is final", testFinalRejection},
 		{"an edit", testEdit},
+		{"a hunk", testHunks},
 		{"a question", testQuestion},
 		{"a check whose program is installed later", testCheckThatCannotRun},
 		{"a check whose program is missing before the start", testBaselineThatCannotRun},

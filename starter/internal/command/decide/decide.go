@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
@@ -54,16 +56,21 @@ func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
 		ValidArgsFunction: runref.CompleteOf(c, runref.AwaitsApproval),
 		RunE: runref.OnOr(c, 0, func(ctx context.Context, r runref.Found, _ []string) error {
 			about := ""
-			if d.ApprovalID == "" {
+			if d.ApprovalID == "" || d.TakesPart() {
 				p, err := r.Pending(ctx, r.ID)
-				if err != nil {
+				switch {
+				case err != nil:
+					return err
+				case d.ApprovalID != "":
+				case p.Approval == nil:
+					return lateDecision(ctx, c, r, p)
+				default:
+					d.ApprovalID = p.Approval.ApprovalID
+					about = ", " + story.OneLine(p.Approval.Summary, 200)
+				}
+				if err := checkPart(c, r.ID, p.Approval, *d); err != nil {
 					return err
 				}
-				if p.Approval == nil {
-					return lateDecision(ctx, c, r, p)
-				}
-				d.ApprovalID = p.Approval.ApprovalID
-				about = ", " + story.OneLine(p.Approval.Summary, 200)
 			}
 			if err := r.Decide(ctx, r.ID, *d); err != nil {
 				return err
@@ -76,6 +83,35 @@ func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the record keeps")
 	byflag.Add(c, flags, &d.By, "`name` of who decides")
 	return cmd
+}
+
+// checkPart refuses files and hunks that the pending patch does not have. Where the patch is not at hand, the run itself
+// asks about them.
+func checkPart(c *factory.Factory, id run.ID, a *run.PendingApproval, d run.Decision) error {
+	if !d.TakesPart() || a == nil || a.ApprovalID != d.ApprovalID {
+		return nil
+	}
+	raw, err := artifacts.Pending(c, id, *a)
+	if err != nil {
+		return nil
+	}
+	files, err := hunks.Read(raw)
+	if err != nil {
+		return nil
+	}
+	for _, name := range d.Files {
+		if !slices.ContainsFunc(files, func(f hunks.File) bool { return f.Name == name || f.From == name }) {
+			return usage.Errorf("the patch does not change %s: nothing was decided", display.Line(name))
+		}
+	}
+	var chosen []hunks.Choice
+	for _, h := range d.Hunks {
+		chosen = append(chosen, hunks.Choice(h))
+	}
+	if _, err := hunks.Pick(raw, chosen); err != nil {
+		return usage.Errorf("%s: nothing was decided", display.Line(err.Error()))
+	}
+	return nil
 }
 
 // verdictText returns the decision in words.
