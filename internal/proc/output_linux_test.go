@@ -58,6 +58,7 @@ func wantLines(t *testing.T, text string, err error) {
 
 // A process that is not ours to end may hold the output: what the program wrote is whole, and Run does not wait for it.
 func TestAPipeThatStaysOpenHoldsNothingUp(t *testing.T) {
+	need.Root(t)
 	out := newLateReader(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	started := func(pid int) {
@@ -91,8 +92,8 @@ func TestAFloodOfAnotherHoldsNothingUp(t *testing.T) {
 // behind is the beginning of a script that waits for a file: no one can open what a process has open once it has ended.
 func behind(gate string) string { return "until [ -e '" + gate + "' ]; do sleep 0.01; done; " }
 
-// holdOutput opens the output of a process for ourselves, and opens the gate. A moment after its exec, the kernel may
-// still refuse it.
+// holdOutput opens the output of a supervisor for ourselves, and opens the gate. A supervisor closes itself to all but
+// root, and a moment after its exec, the kernel may refuse root, too.
 func holdOutput(t *testing.T, pid int, gate string) *os.File {
 	open := func() (*os.File, error) { return os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", pid), os.O_WRONLY, 0) }
 	held, err := open()
