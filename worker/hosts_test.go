@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/store"
@@ -46,9 +47,16 @@ const (
 // share makes a run that follows the script on a repository with a URL, in a task queue of its own.
 func (s *fixture) share(name string, sc *script, seconds float64) *sharedRun {
 	s.t.Helper()
-	there := s.at(name)
-	r := &sharedRun{scripted: there.follow(sc, seconds), s: there, origin: s.newOrigin()}
+	r := &sharedRun{s: s.at(name), origin: s.newOrigin()}
 	r.store, r.bucket = storetest.New(s.t)
+	return r.beside(sc, seconds)
+}
+
+// beside makes a run on the same repository, bucket and task queue.
+func (r *sharedRun) beside(sc *script, seconds float64) *sharedRun {
+	s, other := r.s, *r
+	r = &other
+	r.scripted = s.follow(sc, seconds)
 	program := strings.Replace(providerProgram, storedProbe, inBucket, 1)
 	s.put(filepath.Join(r.answers, "provider.sh"), program)
 	spec := strings.Replace(r.in.Providers.Developer, s.runsDir, r.bucket, 1)
@@ -68,13 +76,18 @@ func (r *sharedRun) host(name string, env ...string) *hostProcess {
 			r.s.t.Fatal(err)
 		}
 	}
+	way := networkTo(r.s.t, there.engine.Address)
 	there.writeEngineFile(there.engine.Key)
-	return &hostProcess{there.launch(append([]string{"GIT_ALLOW_PROTOCOL=file", store.Variable + "=" + r.store}, env...)...), dir}
+	if err := engine.WriteFile(there.runsDir, engine.File{Address: way.address, API: there.engine.API}); err != nil {
+		r.s.t.Fatal(err)
+	}
+	return &hostProcess{there.launch(append([]string{"GIT_ALLOW_PROTOCOL=file", store.Variable + "=" + r.store}, env...)...), dir, way}
 }
 
 type hostProcess struct {
 	*workerProcess
-	dir string
+	dir     string
+	network *network
 }
 
 // burn kills the worker, and removes all that its host had.
@@ -119,11 +132,19 @@ func (r *sharedRun) record(t *testing.T) *rundir.Dir {
 // verify fails unless the run has ended as its script says, with nothing lost and nothing done or asked for twice.
 func (r *sharedRun) verify(t *testing.T, what string, kills int) {
 	t.Helper()
+	if repaid := r.verifyRun(t, what, kills); len(repaid) > 0 {
+		t.Errorf("%s: paid again for answers in the bucket: %v", what, repaid)
+	}
+}
+
+// verifyRun is verify but for the answers that were in the bucket when they were asked for again, which it returns.
+func (r *sharedRun) verifyRun(t *testing.T, what string, kills int) (repaid []string) {
+	t.Helper()
 	s, id := r.s, r.in.RunID
 	var res workflows.RunResult
 	if err := s.client.GetWorkflow(t.Context(), id.WorkflowID(), "").Get(t.Context(), &res); err != nil {
 		t.Errorf("%s: run %s: %v", what, id, err)
-		return
+		return nil
 	}
 	if res.Status != run.Completed || res.Commits != r.patches {
 		t.Errorf("%s: run %s is %s with %d commits, want %d", what, id, res.Status, res.Commits, r.patches)
@@ -137,8 +158,8 @@ func (r *sharedRun) verify(t *testing.T, what string, kills int) {
 		}
 	}
 	count, repaid, err := r.calls()
-	if err != nil || len(repaid) > 0 {
-		t.Errorf("%s: paid again for answers in the bucket: %v, %v", what, repaid, err)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
 	}
 	for name := range r.script.answers {
 		if n := count[name]; n < 1 || n > 1+kills {
@@ -149,7 +170,7 @@ func (r *sharedRun) verify(t *testing.T, what string, kills int) {
 	events, err := dir.Events()
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
-		return
+		return repaid
 	}
 	known, err := query[workflows.EventsResult](s, id, workflows.EventsQuery)
 	if err != nil || known.First < 1 || asJSON(t, known.Events) != asJSON(t, events[min(known.First-1, len(events)):]) {
@@ -158,6 +179,7 @@ func (r *sharedRun) verify(t *testing.T, what string, kills int) {
 	if foreign := dir.Foreign(); len(foreign) > 0 {
 		t.Errorf("%s: %v were set aside, and nobody but workers wrote", what, foreign)
 	}
+	return repaid
 }
 
 // TestAHostBurns kills a worker at each effect of a run on a server's repository, and removes its host's directory. Another
