@@ -107,6 +107,9 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger, identity 
 			Version: worker.WorkerDeploymentVersion{DeploymentName: h.config.Deployment, BuildID: h.config.BuildID},
 		}
 	}
+	if err := boundSlots(&options, freeMemory); err != nil {
+		return err
+	}
 	h.Notify.Link = func(n notices.Notice) string { return h.noticeLink(w, n) }
 	h.Notify.Answers = func(n notices.Notice) []notices.Answer { return h.noticeAnswers(w, n) }
 	serving := []worker.Worker{worker.New(w.Client, w.TaskQueue, options)}
