@@ -113,7 +113,10 @@ func TestCommandsOfASession(t *testing.T) {
 	b.says("taken", "session", "say", b.id, "wait a minute", "--detach")
 	b.says("once the current turn has ended", "session", "set", b.id, "--mode", "", "--model", "")
 	b.says("this turn by the agent's own model, mode plan", "session", "show", b.id)
-	b.says("interrupted", "session", "interrupt", b.id)
+	eventually.Holds(t, "the turn is interrupted", func() bool { // once the agent has the message
+		got := b.starter("session", "interrupt", b.id)
+		return got.code == 0 && strings.Contains(got.out, "interrupted")
+	})
 	b.says("stopped", "session", "stop", b.id)
 	eventually.Holds(t, "the session sleeps", func() bool { return b.show().State == session.Asleep })
 	b.says("default: good morning", "session", "say", b.id, "good morning")

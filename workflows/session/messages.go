@@ -162,6 +162,8 @@ func (r *runner) checkTurn(b By) error {
 	return nil
 }
 
+var errNotBegun = errors.New("the agent does not have the message yet: interrupt it in a moment")
+
 // interruptTurn ends the turn. A turn that was cut off is dropped and not resumed.
 func (r *runner) interruptTurn(ctx workflow.Context, b By) (Taken, error) {
 	id := r.s.Turn.ID
@@ -169,7 +171,11 @@ func (r *runner) interruptTurn(ctx workflow.Context, b By) (Taken, error) {
 		return r.taken(id), nil
 	}
 	done, err := r.callOwner(ctx, owner.Interrupt, activities.SittingRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")
-	if err == nil && !done {
+	switch {
+	case err != nil || done:
+	case r.s.Turn != nil && r.s.Turn.ID == id:
+		err = errNotBegun
+	default:
 		err = session.ErrIdle
 	}
 	if err != nil {
