@@ -201,7 +201,7 @@ func (s *State) question(l Look, now time.Time) *Question {
 		{l.Head != s.Head, "head:" + string(l.Head), fmt.Sprintf("branch %s has commits that are not this ticket's (it stands at %.12s): they stay, and no further run is pushed to it; finish and merge the pull request by hand, or reset the branch to %.12s", s.Branch, l.Head, s.Head)},
 		{(l.Conflicts || l.Behind) && s.Blocked != nil && s.Blocked.Key == ConflictKey(l.Head), ConflictKey(l.Head), s.blocked()},
 		{l.Digest != s.Digest, "issue:" + string(l.Digest), "the issue was edited after the ticket began: the new text is not read; answer continue to keep to the old text, or stop and retry to read the new one"},
-		{l.IssueLocked, "locked", "the issue is locked: unlock it, or answer continue to go on all the same"},
+		{l.IssueLocked, "locked", "the issue is locked: unlock it, or answer continue if it may stay locked"},
 		{len(l.Held) > 0, "held:" + string(l.Head), "a check waits for a person, or could not begin: " + strings.Join(l.Held, ", ") + "; let it run on the page of the pull request"},
 		{none && now.Sub(s.Since) >= checksDue && len(s.undelivered(l)) == 0, "no-checks", "no check has reported on the pull request: start one, or answer continue to wait for people alone"},
 	} {

@@ -54,7 +54,7 @@ func read(t *testing.T) file {
 }
 
 // readWith returns the file with its text replaced.
-func readWith(t *testing.T, replace func([]byte) []byte) file {
+func readWith(t testing.TB, replace func([]byte) []byte) file {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
 	if err != nil {

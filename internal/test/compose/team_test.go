@@ -30,6 +30,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 // teamVariable names the directory with temporal-server, temporal-sql-tool and versitygw, as .ci/nightly team builds them.
@@ -38,7 +39,7 @@ const teamVariable = "TEAM_PROGRAMS"
 // team plays the services of docker-compose.yml without containers: each with the environment and the command of the
 // file, other ports, and directories of the test in place of volumes.
 type team struct {
-	*testing.T
+	testing.TB
 	dir, programs string
 	services      map[string]service
 	places        *strings.Replacer
@@ -48,12 +49,12 @@ type team struct {
 // variable is one of the person who starts the services.
 var variable = regexp.MustCompile(`\$\{(\w+):[^}]*\}`)
 
-func newTeam(t *testing.T) *team {
+func newTeam(t testing.TB) *team {
 	programs := os.Getenv(teamVariable)
 	if programs == "" {
 		t.Skipf("%s is not set: .ci/nightly team builds the programs", teamVariable)
 	}
-	m := &team{T: t, dir: t.TempDir(), programs: programs, ports: map[string]string{}}
+	m := &team{TB: t, dir: t.TempDir(), programs: programs, ports: map[string]string{}}
 	m.services = readWith(t, func(b []byte) []byte {
 		return variable.ReplaceAllFunc(b, func(v []byte) []byte {
 			switch name := string(variable.FindSubmatch(v)[1]); name {
@@ -85,7 +86,7 @@ func newTeam(t *testing.T) *team {
 }
 
 // freePort returns a port at which nothing listens. The server keeps ports in 16 bits with a sign.
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		port := strconv.Itoa(10000 + rand.IntN(20000))
@@ -182,7 +183,7 @@ func (m *team) database() {
 	if len(found) == 0 {
 		m.Fatal("PostgreSQL is not installed")
 	}
-	bin, data := filepath.Dir(found[0]), filepath.Join(m.T.TempDir(), "database")
+	bin, data := filepath.Dir(found[0]), filepath.Join(m.TempDir(), "database")
 	password := filepath.Join(filepath.Dir(data), "password")
 	must := func(err error) {
 		m.Helper()
@@ -212,38 +213,32 @@ func (m *team) database() {
 
 func (m *team) answers(port string) {
 	m.Helper()
-	eventually.Holds(m.T, "port "+port+" answers", func() bool {
+	eventually.Holds(m.TB, "port "+port+" answers", func() bool {
 		c, err := net.Dial("tcp", "127.0.0.1:"+port)
 		return err == nil && c.Close() == nil
 	})
 }
 
-// server prepares the database and starts Temporal.
-func (m *team) server() {
+// server prepares the database and starts Temporal. It returns the process.
+func (m *team) server(more ...string) (pid int) {
 	sql := []string{"SQL_HOST=127.0.0.1", "SQL_PORT=" + m.ports["postgresql"]}
 	for range 2 { // again changes nothing
 		m.once(m.command("schema", sql...))
 	}
 	ports := []string{"POSTGRES_SEEDS=127.0.0.1", "DB_PORT=" + m.ports["postgresql"], "FRONTEND_GRPC_PORT=" + m.ports["temporal"]}
 	for _, name := range []string{"FRONTEND_HTTP_PORT", "FRONTEND_MEMBERSHIP_PORT", "MATCHING_GRPC_PORT", "MATCHING_MEMBERSHIP_PORT", "HISTORY_GRPC_PORT", "HISTORY_MEMBERSHIP_PORT", "WORKER_GRPC_PORT", "WORKER_MEMBERSHIP_PORT"} {
-		ports = append(ports, name+"="+freePort(m.T))
+		ports = append(ports, name+"="+freePort(m.TB))
 	}
-	m.begin(m.command("temporal", ports...))
+	cmd := m.command("temporal", append(ports, more...)...)
+	m.begin(cmd)
 	m.answers(m.ports["temporal"])
+	return cmd.Process.Pid
 }
 
 // namespace does what the service of that name does, whose program is not here.
 func (m *team) namespace() {
-	pair, pool := m.certificate("temporal")
-	c, err := client.NewLazyClient(client.Options{
-		HostPort:          "localhost:" + m.ports["temporal"],
-		ConnectionOptions: client.ConnectionOptions{TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}},
-	})
-	if err != nil {
-		m.Fatal(err)
-	}
-	defer c.Close()
-	eventually.Holds(m.T, "the namespace is there", func() bool {
+	c := m.client()
+	eventually.Holds(m.TB, "the namespace is there", func() bool {
 		ctx, cancel := context.WithTimeout(m.Context(), 5*time.Second)
 		defer cancel()
 		_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
@@ -251,6 +246,21 @@ func (m *team) namespace() {
 		})
 		return err == nil || strings.Contains(err.Error(), "exists")
 	})
+}
+
+// client returns a client of the server.
+func (m *team) client() client.Client {
+	m.Helper()
+	pair, pool := m.certificate("temporal")
+	c, err := client.NewLazyClient(client.Options{
+		HostPort: "localhost:" + m.ports["temporal"], Logger: temporaltest.Quiet{},
+		ConnectionOptions: client.ConnectionOptions{TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}},
+	})
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.Cleanup(c.Close)
+	return c
 }
 
 // certificate returns one of those that the service has made.
