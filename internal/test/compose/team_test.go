@@ -177,8 +177,8 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// database starts PostgreSQL as the image does, from Debian's programs.
-func (m *team) database() {
+// database starts PostgreSQL as the image does, from Debian's programs. It returns the process.
+func (m *team) database() (pid int) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
 		m.Fatal("PostgreSQL is not installed")
@@ -207,8 +207,10 @@ func (m *team) database() {
 		}
 	}
 	m.once(as(exec.Command(found[0], "-D", data, "-U", m.services["postgresql"].Environment["POSTGRES_USER"], "--auth=scram-sha-256", "--pwfile", password)))
-	m.begin(as(exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-p", m.ports["postgresql"], "-h", "127.0.0.1", "-k", data)))
+	cmd := as(exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-p", m.ports["postgresql"], "-h", "127.0.0.1", "-k", data))
+	m.begin(cmd)
 	m.answers(m.ports["postgresql"])
+	return cmd.Process.Pid
 }
 
 func (m *team) answers(port string) {

@@ -1,0 +1,142 @@
+package compose_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
+)
+
+const (
+	beating  = 100 // activities at once
+	beatTime = 30 * time.Second
+)
+
+// BenchmarkHeartbeats measures what the heartbeats of 100 activities cost Temporal and PostgreSQL: commits, CPU time of
+// both, and activities that were lost. Use -benchtime 1x.
+func BenchmarkHeartbeats(b *testing.B) {
+	need.Suite(b, need.Nightly)
+	for _, shards := range []int{4, 512} {
+		for _, every := range []time.Duration{time.Hour, 5 * time.Second, time.Second} { // the first is the cost of none
+			b.Run(fmt.Sprintf("%d-shards/every-%v", shards, every), func(b *testing.B) {
+				m := newTeam(b)
+				m.once(m.command("certificates"))
+				database := m.database()
+				server := m.server("NUM_HISTORY_SHARDS=" + strconv.Itoa(shards))
+				m.namespace()
+				for b.Loop() {
+					m.beat(b, every, server, database)
+				}
+			})
+		}
+	}
+}
+
+// beat runs the activities, and reports what they cost a second.
+func (m *team) beat(b *testing.B, every time.Duration, server, database int) {
+	c := m.client()
+	begun, end := make(chan bool, beating), make(chan bool)
+	options := worker.Options{
+		MaxConcurrentActivityExecutionSize: beating, MaxHeartbeatThrottleInterval: every, DefaultHeartbeatThrottleInterval: every,
+		MaxConcurrentWorkflowTaskPollers: 4, MaxConcurrentActivityTaskPollers: 4,
+	}
+	w := worker.New(c, "beats", options)
+	beat := func(ctx context.Context) (int, error) {
+		begun <- true
+		for ticks := time.NewTicker(every); ; {
+			select {
+			case <-ticks.C:
+				activity.RecordHeartbeat(ctx, "works")
+			case <-end:
+				return int(activity.GetInfo(ctx).Attempt), nil
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		}
+	}
+	flow := func(ctx workflow.Context) (attempt int, err error) {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Hour, HeartbeatTimeout: max(15*time.Second, 2*every)})
+		err = workflow.ExecuteActivity(ctx, "beat").Get(ctx, &attempt)
+		return attempt, err
+	}
+	w.RegisterActivityWithOptions(beat, activity.RegisterOptions{Name: "beat"})
+	w.RegisterWorkflowWithOptions(flow, workflow.RegisterOptions{Name: "flow"})
+	eventually.Holds(b, "the namespace is known", func() bool { return w.Start() == nil })
+	defer w.Stop()
+	var all []client.WorkflowRun
+	for range beating {
+		var wr client.WorkflowRun
+		eventually.Holds(b, "a workflow begins", func() (ok bool) {
+			var err error
+			wr, err = c.ExecuteWorkflow(b.Context(), client.StartWorkflowOptions{TaskQueue: "beats"}, "flow")
+			return err == nil
+		})
+		all = append(all, wr)
+	}
+	for range beating {
+		<-begun
+	}
+	commits, serverCPU, databaseCPU := m.commits(b), cpuOf(b, server), cpuOf(b, database)
+	time.Sleep(beatTime) // what is measured takes place meanwhile
+	seconds := beatTime.Seconds()
+	b.ReportMetric(float64(m.commits(b)-commits)/seconds, "commits/s")
+	b.ReportMetric((cpuOf(b, server)-serverCPU).Seconds()/seconds, "server-cores")
+	b.ReportMetric((cpuOf(b, database)-databaseCPU).Seconds()/seconds, "database-cores")
+	close(end)
+	lost := 0
+	for _, wr := range all {
+		attempt := 0
+		if err := wr.Get(b.Context(), &attempt); err != nil || attempt != 1 {
+			lost++
+		}
+	}
+	b.ReportMetric(float64(lost), "lost")
+}
+
+// commits returns how many transactions the database has committed.
+func (m *team) commits(b *testing.B) (n int) {
+	b.Helper()
+	cmd := exec.Command("psql", "-h", "127.0.0.1", "-p", m.ports["postgresql"], "-U", "temporal", "-d", "temporal", "-Atc", "select xact_commit from pg_stat_database where datname = 'temporal'")
+	cmd.Env = append(os.Environ(), "PGPASSWORD=of-the-test")
+	n, err := strconv.Atoi(strings.TrimSpace(m.once(cmd)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// cpuOf returns the CPU time of a process and its children, those that have ended included.
+func cpuOf(b *testing.B, pid int) (sum time.Duration) {
+	b.Helper()
+	const hertz = 100 // of the kernel's figures
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, file := range stats {
+		text, err := os.ReadFile(file)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		f := strings.Fields(rest)
+		if err != nil || len(f) < 15 || f[1] != strconv.Itoa(pid) && filepath.Base(filepath.Dir(file)) != strconv.Itoa(pid) {
+			continue
+		}
+		for _, i := range []int{11, 12, 13, 14} { // utime, stime, cutime, cstime
+			ticks, _ := strconv.Atoi(f[i])
+			sum += time.Duration(ticks) * time.Second / hertz
+		}
+	}
+	return sum
+}
