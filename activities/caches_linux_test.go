@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // checkOf runs checks of a run of its own on the site's repository.
@@ -217,7 +218,7 @@ func samples(t *testing.T) []sample {
 func TestAToolchainThatIsNamedIsInTheBox(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.MkdirAll(filepath.Join(dir, "bin"), 0o755))
-	check(t, os.WriteFile(filepath.Join(dir, "bin", "special-tool"), []byte("#!/bin/sh\necho special\n"), 0o755))
+	check(t, proctest.WriteProgram(filepath.Join(dir, "bin", "special-tool"), "#!/bin/sh\necho special\n"))
 	for _, named := range []bool{true, false} {
 		s := newFixtureWith(t, "runs", inBox(t), func(c *activities.Config) {
 			if c.LookupEnv = os.LookupEnv; named {

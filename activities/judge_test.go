@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 func (s *fixture) check(commands ...string) activities.Judgement {
@@ -136,7 +137,7 @@ func TestEachEvaluationOfAnIterationHasItsReport(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "tool")
 	in := activities.CheckInput{Header: s.place(), Iteration: 1, Evaluation: 1, Commit: s.base, Commands: []string{tool}, Timeout: time.Minute}
 	first := must[activities.Judgement](s, s.acts.Check, in)
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755); err != nil {
+	if err := proctest.WriteProgram(tool, "#!/bin/sh\n"); err != nil {
 		t.Fatal(err)
 	}
 	in.Evaluation = 2

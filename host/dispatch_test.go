@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // Sessions of Claude Code and Codex are resumed where the worker's operator says
@@ -60,7 +60,7 @@ func TestParseObserveTimeout(t *testing.T) {
 func TestAChildIsWatchedAsLongAsTheVariableSays(t *testing.T) {
 	r := newRegistry(t)
 	silent := filepath.Join(t.TempDir(), "pi")
-	check(t, os.WriteFile(silent, []byte("#!/bin/sh\nexec sleep 300\n"), 0o700))
+	check(t, proctest.WriteProgram(silent, "#!/bin/sh\nexec sleep 300\n"))
 	h, err := r.openHost("PATH=/usr/bin:/bin", "RATCHET_PI"+"="+silent, host.ObserveVariable+"=20")
 	check(t, err)
 	turn := dispatchacts.OwnedTurn{

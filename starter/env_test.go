@@ -23,6 +23,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 )
@@ -61,7 +62,7 @@ func standIn(t *testing.T, dir, name, variable string) string {
 	self, err := filepath.Abs(os.Args[0])
 	clitest.Must(t, err)
 	program := filepath.Join(dir, name)
-	clitest.Must(t, os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", variable, self), 0o755))
+	clitest.Must(t, proctest.WriteProgram(program, fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", variable, self)))
 	return program
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/nobody"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 )
@@ -26,7 +27,7 @@ func attacked(t *testing.T) bench {
 	self, err := filepath.Abs(os.Args[0])
 	clitest.Must(t, err)
 	script := fmt.Sprintf("#!/bin/sh\n%s=1 exec %s \"$@\"\n", asProgram, self)
-	clitest.Must(t, os.WriteFile(filepath.Join(bin, "starter"), []byte(script), 0o755))
+	clitest.Must(t, proctest.WriteProgram(filepath.Join(bin, "starter"), script))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), clitest.Repository(t), answers(t)}
 	bringUp(t, b.runsDir)
@@ -38,7 +39,7 @@ func (b bench) provider(script string) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "provider")
 	text := fmt.Sprintf("#!/bin/bash\n%s\nexec cat '%s'/$RATCHET_PHASE-$RATCHET_ITERATION.md\n", script, b.answers)
-	clitest.Must(b.T, os.WriteFile(path, []byte(text), 0o755))
+	clitest.Must(b.T, proctest.WriteProgram(path, text))
 	return "command:" + path
 }
 

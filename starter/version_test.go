@@ -2,17 +2,17 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 func TestVersionNamesTheEngine(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "ratchet-engine")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho '{\"version\": \"1.2.0\", \"server\": \"1.32.1\"}'\n"), 0o700); err != nil {
+	if err := proctest.WriteProgram(program, "#!/bin/sh\necho '{\"version\": \"1.2.0\", \"server\": \"1.32.1\"}'\n"); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(engine.ProgramVariable, program)

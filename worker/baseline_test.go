@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -70,7 +71,7 @@ func TestABaselineIsAskedAboutBeforeAnybodyIsPaid(t *testing.T) {
 		}
 		s.reply(r, q, "again")
 		next := s.question(r, q.QuestionID)
-		if err := os.WriteFile(tool, []byte("#!/bin/sh\nexec grep -q one \"$1\"\n"), 0o755); err != nil {
+		if err := proctest.WriteProgram(tool, "#!/bin/sh\nexec grep -q one \"$1\"\n"); err != nil {
 			t.Fatal(err)
 		}
 		s.reply(r, next, "again")

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	flow "github.com/ratchet-dev/ratchet/workflows/forge"
 )
@@ -286,7 +287,7 @@ func TestConfigurationOfTheRepository(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(hook), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\ntouch "+mark+"\n"), 0o755); err != nil {
+	if err := proctest.WriteProgram(hook, "#!/bin/sh\ntouch "+mark+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.open(); err != nil {

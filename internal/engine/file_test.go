@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 func TestFileIsReadAsWritten(t *testing.T) {
@@ -69,7 +70,7 @@ func TestFileInADirectoryThatOthersCanWrite(t *testing.T) {
 // whoever made the link cannot.
 func TestEngineWritesThroughNoLink(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "engine")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho '{\"error\": \"it was started\"}'\n"), 0o755); err != nil {
+	if err := proctest.WriteProgram(program, "#!/bin/sh\necho '{\"error\": \"it was started\"}'\n"); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(engine.ProgramVariable, program)

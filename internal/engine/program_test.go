@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // script makes a program that stands in for the engine's.
 func script(t *testing.T, body string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
+	if err := proctest.WriteProgram(path, "#!/bin/sh\n"+body+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(engine.ProgramVariable, path)

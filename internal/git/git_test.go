@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 func newRepo(t *testing.T, args ...string) git.Repo {
@@ -34,7 +35,7 @@ func run(t *testing.T, r git.Repo, args ...string) string {
 func fake(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+	if err := proctest.WriteProgram(filepath.Join(dir, "git"), "#!/bin/sh\n"+script); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

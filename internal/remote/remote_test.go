@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/remote"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 func TestMain(m *testing.M) {
@@ -179,7 +180,7 @@ func TestTheOtherSideStartsNothing(t *testing.T) {
 		for _, hook := range []string{"pre-receive", "update", "post-receive", "post-update", "reference-transaction", "proc-receive", "pre-push", "post-checkout"} {
 			name := filepath.Join(dir, "hooks", hook)
 			must(t, os.MkdirAll(filepath.Dir(name), 0o755))
-			must(t, os.WriteFile(name, []byte("#!/bin/sh\ntouch "+mark+"\n"), 0o755))
+			must(t, proctest.WriteProgram(name, "#!/bin/sh\ntouch "+mark+"\n"))
 		}
 		for _, set := range []string{"core.fsmonitor", "core.sshCommand", "uploadpack.packObjectsHook", "core.alternateRefsCommand", "core.gitProxy"} {
 			gittest.Run(t, dir, "config", set, "touch "+mark)
@@ -246,7 +247,7 @@ func TestWhatIsRefused(t *testing.T) {
 	base := o.Git("rev-parse", "main")
 	repo := o.fetch(elsewhere, "", base)
 	must(t, os.MkdirAll(filepath.Join(o.Dir, "hooks"), 0o755))
-	must(t, os.WriteFile(filepath.Join(o.Dir, "hooks", "update"), []byte("#!/bin/sh\necho only feature/ here >&2\nexit 1\n"), 0o755))
+	must(t, proctest.WriteProgram(filepath.Join(o.Dir, "hooks", "update"), "#!/bin/sh\necho only feature/ here >&2\nexit 1\n"))
 	err := remote.Remote{URL: elsewhere}.Push(t.Context(), repo, "ratchet/x", base, "")
 	failed, ok := errors.AsType[*remote.Error](err)
 	if !ok || !failed.Final || !strings.Contains(err.Error(), "refuses the branch") || !strings.Contains(err.Error(), "only feature/ here") {

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // armed is a git directory that starts a program when a git with the usual trust
@@ -59,7 +60,7 @@ func canary(t *testing.T) (program, mark string) {
 	t.Helper()
 	dir := t.TempDir()
 	program, mark = filepath.Join(dir, "canary"), filepath.Join(dir, "started")
-	must(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$0 $*\" >>'"+mark+"'\nexit 1\n"), 0o755))
+	must(t, proctest.WriteProgram(program, "#!/bin/sh\necho \"$0 $*\" >>'"+mark+"'\nexit 1\n"))
 	return program, mark
 }
 

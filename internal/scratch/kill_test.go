@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // The test binary is its own worker: with this variable it does one job and ends.
@@ -199,7 +200,7 @@ func TestOrphanedGitIsWaitedFor(t *testing.T) {
 	bin := t.TempDir()
 	real := need.Program(t, "git")
 	script := fmt.Sprintf("#!/bin/sh\ncase $1 in read-tree) : >'%[1]s/started'; while [ ! -e '%[1]s/go' ]; do sleep 0.01; done;; esac\nexec '%[2]s' \"$@\"\n", bin, real)
-	must(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
+	must(t, proctest.WriteProgram(filepath.Join(bin, "git"), script))
 	cmd := j.process(t, "PATH="+bin+":"+os.Getenv("PATH"))
 	cmd.Stderr = nil // the orphan would hold a pipe
 	must(t, cmd.Start())

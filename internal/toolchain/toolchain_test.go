@@ -8,6 +8,7 @@ import (
 
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/internal/toolchain"
 )
 
@@ -99,7 +100,7 @@ func TestFindTakesWhatIsNamed(t *testing.T) {
 func TestFindTakesTheVersionThatPyenvNames(t *testing.T) {
 	home, _ := user(t, nil, ".pyenv/shims", ".pyenv/versions/3.12.1/bin")
 	for name, text := range map[string]string{"shims/python3": "#!/bin/sh\n", "version": "3.12.1\n"} {
-		if err := os.WriteFile(filepath.Join(home, ".pyenv", name), []byte(text), 0o755); err != nil {
+		if err := proctest.WriteProgram(filepath.Join(home, ".pyenv", name), text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,7 +133,7 @@ func TestFindAsksGo(t *testing.T) {
 func TestAddVenvTakesNoLinkAndNoStrangeInterpreter(t *testing.T) {
 	home, f := user(t, nil, "repo", "secrets", ".pyenv/versions/3.12.1/bin", "elsewhere/bin")
 	for _, file := range []string{".pyenv/versions/3.12.1/bin/python3", "elsewhere/bin/python3"} {
-		if err := os.WriteFile(filepath.Join(home, file), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		if err := proctest.WriteProgram(filepath.Join(home, file), "#!/bin/sh\n"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 const version = "2.1.329 (Claude Code)\n"
@@ -26,7 +27,7 @@ func installed(t *testing.T, f fake, program string) (agent.Adapter, string) {
 	if program == "" {
 		program = "#!/bin/sh\nexec '" + config.Binary + "' \"$@\"\n"
 	}
-	if err := os.WriteFile(path, []byte(program), 0o700); err != nil {
+	if err := proctest.WriteProgram(path, program); err != nil {
 		t.Fatal(err)
 	}
 	config.Binary = path

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // realBinary is the client of CLAUDE_BIN. It gets a model that costs nothing,
@@ -159,7 +160,7 @@ func TestTheRealClientTakesNoMessageOfAnotherSession(t *testing.T) {
 	freed := filepath.Join(bin, "freed")
 	text := "#!/bin/sh\nfor a do shift; case $a in --settings=* | --disallowedTools=*) ;; *) set -- \"$@\" \"$a\" ;; esac; done\n" +
 		"exec '" + realBinary(t) + "' \"$@\"\n"
-	if err := os.WriteFile(freed, []byte(text), 0o700); err != nil {
+	if err := proctest.WriteProgram(freed, text); err != nil {
 		t.Fatal(err)
 	}
 	start := func(binary string) (*agenttest.Log, *fakemodel.Server) {

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 const modelList = `{"data":[` +
@@ -112,7 +113,7 @@ func TestTheManifestOfNoClient(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "codex"), "no program")
 	silent := filepath.Join(dir, "silent")
-	if err := os.WriteFile(silent, []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
+	if err := proctest.WriteProgram(silent, "#!/bin/sh\nexit 3\n"); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {

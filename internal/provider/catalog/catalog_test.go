@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
@@ -81,7 +82,7 @@ func TestValidate(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "answers"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "agent"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+	if err := proctest.WriteProgram(filepath.Join(dir, "agent"), "#!/bin/sh\n"); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]struct{ text, says string }{

@@ -10,13 +10,14 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 func TestProbe(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, script string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		if err := proctest.WriteProgram(path, "#!/bin/sh\n"+script+"\n"); err != nil {
 			t.Fatal(err)
 		}
 		return path

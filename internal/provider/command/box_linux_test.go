@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // A program in the box reads its request and its directory, reaches what the operator names, and
@@ -45,7 +46,7 @@ echo x > written 2>/dev/null
 echo x > "${TMPDIR:-/tmp}/x" && echo temporary
 `, model, engine, secret)
 	for path, text := range map[string]string{filepath.Join(dir, "agent.sh"): script, filepath.Join(dir, "notes"): "notes\n", secret: "secret\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		if err := proctest.WriteProgram(path, text); err != nil {
 			t.Fatal(err)
 		}
 	}

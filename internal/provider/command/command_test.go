@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
 	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
@@ -110,7 +111,7 @@ func TestWhereTheProgramRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := "#!/bin/sh\nprintf '%s' \"$PWD\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "agent"), []byte(script), 0o700); err != nil {
+	if err := proctest.WriteProgram(filepath.Join(dir, "agent"), script); err != nil {
 		t.Fatal(err)
 	}
 	p := command.New(command.Config{Argv: []string{"./agent"}, Dir: dir, Environ: os.Environ()})

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // desk is a directory of the user with a program in it, and what no program in the box may see.
@@ -50,7 +51,7 @@ func (d desk) ask(t *testing.T, boxed bool, argv []string, script string) (strin
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(d.dir, "agent.sh"), []byte(script), 0o700); err != nil {
+	if err := proctest.WriteProgram(filepath.Join(d.dir, "agent.sh"), script); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := command.New(c).Generate(t.Context(), provider.Request{

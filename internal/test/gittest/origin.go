@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // User and Password are those that a server of an Origin admits.
@@ -125,7 +127,7 @@ func UseHelper(t testing.TB, user, password string) {
 	t.Helper()
 	helper := filepath.Join(t.TempDir(), "helper")
 	text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = get ] && echo username=%s && echo password=%s\nexit 0\n", user, password)
-	if err := os.WriteFile(helper, []byte(text), 0o700); err != nil {
+	if err := proctest.WriteProgram(helper, text); err != nil {
 		t.Fatal(err)
 	}
 	configure(t, "[credential]\n\thelper = "+helper+"\n")

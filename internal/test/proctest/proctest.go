@@ -2,7 +2,9 @@
 package proctest
 
 import (
+	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 )
 
@@ -14,4 +16,12 @@ func Ended(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return cmd.Process.Pid
+}
+
+// WriteProgram writes a file that can be executed at once. While it is open for writing no child of this process begins: the
+// child would hold it open, and the kernel refuses to execute what is open for writing (ETXTBSY).
+func WriteProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o755)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // reviewOf serves the review page of the fixture's runs.
@@ -90,7 +91,7 @@ func (s *fixture) fixer(request, answer string) string {
 	dir := s.t.TempDir()
 	text, program := filepath.Join(dir, "answer"), filepath.Join(dir, "fixer")
 	for path, content := range map[string]string{text: answer, program: "#!/bin/sh\ncat > " + request + "\ncat " + text + "\n"} {
-		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		if err := proctest.WriteProgram(path, content); err != nil {
 			s.t.Fatal(err)
 		}
 	}

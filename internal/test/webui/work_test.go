@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // TestTheWebUIShowsTheWork looks at the pages around a run's details: what an activity is doing, what the history says
@@ -19,7 +20,7 @@ func TestTheWebUIShowsTheWork(t *testing.T) {
 	dir := t.TempDir()
 	agent, open := filepath.Join(dir, "agent"), filepath.Join(dir, "open")
 	script := "#!/bin/sh\ncat > /dev/null\necho '# The plan so far'\nuntil [ -e " + open + " ]; do sleep 0.1; done\necho and the rest\n"
-	if err := os.WriteFile(agent, []byte(script), 0o755); err != nil {
+	if err := proctest.WriteProgram(agent, script); err != nil {
 		t.Fatal(err)
 	}
 	in := s.input("Work for a while", s.replay(map[string]string{"execute-1": greeting("a comma", `"Hello " + name`, `"Hello, " + name`)}), "true")

@@ -1,7 +1,6 @@
 package newrun
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 )
 
@@ -32,7 +32,7 @@ func TestARunOfAnAgentHasNothingThatOnlyAPersonMayChoose(t *testing.T) {
 // The working directory of the tools is the agent's choice, too.
 func TestARunOfAnAgentTakesNoProgramOfTheWorkingDirectory(t *testing.T) {
 	here := t.TempDir()
-	clitest.Must(t, os.WriteFile(filepath.Join(here, "agent.py"), []byte("#!/bin/sh\n"), 0o755))
+	clitest.Must(t, proctest.WriteProgram(filepath.Join(here, "agent.py"), "#!/bin/sh\n"))
 	t.Chdir(here)
 	for _, spec := range []string{"command:./agent.py", "acp:./agent.py", "replay:."} {
 		c, _ := clitest.LocalFactory(t, engine.File{}, false)

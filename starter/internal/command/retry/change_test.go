@@ -3,7 +3,6 @@ package retry
 import (
 	"cmp"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,13 +10,14 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 )
 
 // A run is retried with another agent: the words of the first are not meant for it.
 func TestARetryWithAnotherProvider(t *testing.T) {
 	here := t.TempDir()
-	if err := os.WriteFile(filepath.Join(here, "agent.py"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+	if err := proctest.WriteProgram(filepath.Join(here, "agent.py"), "#!/bin/sh\n"); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
