@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -18,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +25,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/test/captured"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
@@ -140,9 +140,9 @@ func (m *team) once(cmd *exec.Cmd) string {
 }
 
 // begin starts a command that ends with the test, and returns its output, which grows.
-func (m *team) begin(cmd *exec.Cmd) *output {
+func (m *team) begin(cmd *exec.Cmd) *captured.Output {
 	m.Helper()
-	out := &output{}
+	out := &captured.Output{}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
@@ -158,23 +158,6 @@ func (m *team) begin(cmd *exec.Cmd) *output {
 		}
 	})
 	return out
-}
-
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }
 
 // database starts PostgreSQL as the image does, from Debian's programs. It returns the process.
@@ -301,8 +284,12 @@ func TestATeamOnSeveralMachines(t *testing.T) {
 	}
 	m.database()
 	m.server()
-	if _, err := tls.Dial("tcp", "127.0.0.1:"+m.ports["temporal"], &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
-		t.Error("Temporal admits a client without a certificate")
+	pair, _ := m.certificate("temporal")
+	for _, certificates := range [][]tls.Certificate{nil, {pair}} { // by TLS 1.2 the handshake tells the client
+		_, err := tls.Dial("tcp", "127.0.0.1:"+m.ports["temporal"], &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, Certificates: certificates})
+		if admitted := err == nil; admitted != (certificates != nil) {
+			t.Errorf("a client with %d certificates: got %v from Temporal", len(certificates), err)
+		}
 	}
 	m.namespace()
 	m.begin(m.command("bucket"))
@@ -356,31 +343,18 @@ func TestATeamOnSeveralMachines(t *testing.T) {
 	id := strings.Fields(m.once(m.starter(there, "run", "make it good", "--repo", o.FileURL(), "--provider", "replay:"+answers, "--check", "grep -q good state.txt", "--approve", "always", "--detach")))[0]
 	approve := func() *exec.Cmd { return m.starter(atHome, "approve", id, "--runs-dir", runsDir) }
 	eventually.Holds(t, "the run is approved at home", func() bool { return approve().Run() == nil })
-	diff := ""
-	eventually.Holds(t, "the run is completed", func() bool {
-		out, _ := m.starter(atHome, "status", id, "--runs-dir", runsDir, "--json").Output()
-		diff = string(out)
-		return strings.Contains(diff, `"completed"`) || strings.Contains(diff, `"failed"`) || strings.Contains(diff, `"awaiting_input"`)
-	})
+	m.once(m.starter(atHome, "watch", id, "--runs-dir", runsDir)) // fails unless the run is completed
 	if got := m.once(m.starter(atHome, "diff", id, "--runs-dir", runsDir)); !strings.Contains(got, "+good") {
-		t.Errorf("at home the diff is %q; the run: %s", got, diff)
+		t.Errorf("at home the diff is %q, want the patch", got)
 	}
 	if objects, _ := filepath.Glob(filepath.Join(m.dir, "data", "ratchet", "runs", "*", "*")); len(objects) == 0 {
 		t.Error("the bucket has no record")
 	}
-	var hosts []struct {
-		Name          string
-		Serving, Pool bool
-	}
+	var hosts []runs.HostView
 	if err := json.Unmarshal([]byte(m.once(m.starter(atHome, "hosts", "--runs-dir", runsDir, "--json"))), &hosts); err != nil {
 		t.Fatal(err)
 	}
-	if i := slices.IndexFunc(hosts, func(h struct {
-		Name          string
-		Serving, Pool bool
-	}) bool {
-		return h.Name == "laptop"
-	}); i < 0 || !hosts[i].Serving || !hosts[i].Pool {
-		t.Errorf("hosts: got %s, want a laptop that serves the runs of all", fmt.Sprint(hosts))
+	if !slices.ContainsFunc(hosts, func(h runs.HostView) bool { return h.Name == "laptop" && h.Serving && h.Pool }) {
+		t.Errorf("hosts: got %+v, want a laptop that serves the runs of all", hosts)
 	}
 }
