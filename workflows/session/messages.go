@@ -162,7 +162,7 @@ func (r *runner) checkTurn(b By) error {
 	return nil
 }
 
-var errNotBegun = errors.New("the agent does not have the message yet: interrupt it in a moment")
+var errNotBegun = errors.New("the agent is about to begin the turn, or has just ended it: interrupt it again in a moment")
 
 // interruptTurn ends the turn. A turn that was cut off is dropped and not resumed.
 func (r *runner) interruptTurn(ctx workflow.Context, b By) (Taken, error) {
