@@ -81,7 +81,11 @@ func moveAbout(t *testing.T, b, away bench, id string) {
 		{0, "on any host", []string{"--host", "any", "--yes"}},
 		{0, "on " + home, []string{"--host", home, "--yes"}},
 	} {
-		got := away.starter(append([]string{"move", id}, tc.args...)...)
+		var got result
+		eventually.Holds(t, "no step is in progress", func() bool { // one begins with each move; the command does not wait for it
+			got = away.starter(append([]string{"move", id}, tc.args...)...)
+			return !strings.Contains(got.out, "after the step in progress")
+		})
 		if got.code != tc.code || !strings.Contains(got.out+got.err, tc.says) {
 			t.Errorf("move %v: got code %d, %q, %q; want %d, %q", tc.args, got.code, got.out, got.err, tc.code, tc.says)
 		}
