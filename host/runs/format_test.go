@@ -1,9 +1,13 @@
 package runs_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -28,7 +32,7 @@ func TestARunOfAnotherBuildIsRefusedAndStaysAsItIs(t *testing.T) {
 		return e.Serve(t, "queue", func(r worker.Registry) { r.RegisterWorkflowWithOptions(begun, workflow.RegisterOptions{Name: "Run"}) })
 	}
 	stop := old()
-	wr, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.ID("r1").WorkflowID(), TaskQueue: "queue"}, "Run", map[string]int{"format": 99})
+	wr, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.ID("r1").WorkflowID(), TaskQueue: "queue", WorkflowTaskTimeout: time.Second}, "Run", map[string]int{"format": 99})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +40,18 @@ func TestARunOfAnotherBuildIsRefusedAndStaysAsItIs(t *testing.T) {
 	eventually.Holds(t, "the run has begun", func() bool { _, err := c.State(t.Context(), "r1"); return err == nil })
 	stop()
 
-	stop = e.Serve(t, "queue", func(r worker.Registry) { r.RegisterWorkflow(workflows.Run) })
 	if err := e.Client.SignalWorkflow(t.Context(), wr.GetID(), "", "end", nil); err != nil {
 		t.Fatal(err)
 	}
+	// A worker that dies with the first task: the history has no failure of the tries after it.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := e.Client.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
+		Namespace: client.DefaultNamespace, TaskQueue: &taskqueue.TaskQueue{Name: "queue"}, Identity: "dies",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	stop = e.Serve(t, "queue", func(r worker.Registry) { r.RegisterWorkflow(workflows.Run) })
 	eventually.Holds(t, "the reason is told", func() bool {
 		_, err = c.State(t.Context(), "r1")
 		return err != nil && strings.Contains(err.Error(), "another build of Ratchet started this workflow") && !strings.Contains(err.Error(), "\n")

@@ -9,15 +9,18 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/workflows"
+	"github.com/ratchet-dev/ratchet/workflows/format"
 )
 
 // Client reaches the runs of one Temporal namespace.
@@ -144,6 +147,11 @@ func Unanswered(ctx context.Context, c client.Client, workflowID string) error {
 		if err != nil {
 			return ErrNoWorker
 		}
+		if input := e.GetWorkflowExecutionStartedEventAttributes().GetInput(); input != nil {
+			if err := formatError(input); err != nil {
+				return err
+			}
+		}
 		switch failed := e.GetWorkflowTaskFailedEventAttributes(); {
 		case e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 			why = ErrNoWorker
@@ -152,6 +160,18 @@ func Unanswered(ctx context.Context, c client.Client, workflowID string) error {
 		}
 	}
 	return why
+}
+
+// formatError returns an error if another build started the workflow with this input. The history alone does not tell it
+// always: it has the first failure of a workflow task, which may have been a worker that died.
+func formatError(input *common.Payloads) error {
+	var in struct {
+		Format *format.Stamp `json:"format"`
+	}
+	if converter.GetDefaultDataConverter().FromPayloads(input, &in) != nil || in.Format == nil {
+		return nil
+	}
+	return in.Format.Err()
 }
 
 // Paused reports whether the error means that the engine refuses a query or an update because the workflow is paused.

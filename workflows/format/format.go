@@ -20,11 +20,19 @@ func (Stamp) MarshalJSON() ([]byte, error) { return json.Marshal(Number) }
 // UnmarshalJSON reads the number of the build that started the workflow.
 func (s *Stamp) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.number) }
 
-// Check panics unless this build writes histories of the same format. The workflow task then fails with the reason, which
-// the Web UI and every query show. The workflow does not change, and a worker of the right build can continue it.
+// Err returns an error unless this build writes histories of the same format.
+func (s Stamp) Err() error {
+	if s.number == Number {
+		return nil
+	}
+	return fmt.Errorf("another build of Ratchet started this workflow: its history has format %d, but this build reads format %d. "+
+		"Finish it with a worker of that build, or terminate it (`starter resume` then brings a run back)", s.number, Number)
+}
+
+// Check panics with the error. The workflow task then fails with the reason, which the Web UI and every query show. The
+// workflow does not change, and a worker of the right build can continue it.
 func (s Stamp) Check() {
-	if s.number != Number {
-		panic(fmt.Sprintf("another build of Ratchet started this workflow: its history has format %d, but this worker reads format %d. "+
-			"Finish it with a worker of that build, or terminate it (`starter resume` then brings a run back)", s.number, Number))
+	if err := s.Err(); err != nil {
+		panic(err.Error())
 	}
 }
