@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"time"
 )
 
 // The identity in everything that git writes for Ratchet. It is fixed: the same commit made twice,
@@ -12,6 +14,9 @@ const (
 	Name  = "Ratchet"
 	Email = "ratchet@localhost"
 )
+
+// LockPatience is how long git waits for another git's lock on a reference. A git holds one for milliseconds.
+const LockPatience = 2500 * time.Millisecond
 
 // settings override a repository's own configuration. No setting there may start a program, open a
 // connection or weaken a check of names. Filters and diff drivers cannot be overridden by name; see
@@ -29,6 +34,7 @@ var settings = [][2]string{
 	{"core.protectHFS", "true"},
 	{"core.protectNTFS", "true"},
 	{"core.fsync", "committed"}, // objects and references survive a power cut
+	{"core.filesRefLockTimeout", strconv.FormatInt(LockPatience.Milliseconds(), 10)},
 	{"credential.helper", ""},
 	{"protocol.allow", "never"},
 	{"protocol.ext.allow", "never"},

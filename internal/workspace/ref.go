@@ -131,7 +131,7 @@ func (w *Workspace) swapBranch(ctx context.Context, held *os.File, from standing
 		case !now.sameAs(from):
 			return w.movedError(now, cmp.Or(from.commit, to))
 		}
-		if freed, err := w.freeRef(ctx); !freed {
+		if freed, err := w.freeRef(); !freed {
 			return errors.Join(cause, err)
 		}
 	}
@@ -151,26 +151,13 @@ func (w *Workspace) updateRef(ctx context.Context, held *os.File, old, new run.C
 	return repo.UpdateRef(ctx, git.RefMove{Name: w.ref, Old: git.ID(old), New: git.ID(new), Message: "ratchet"})
 }
 
-// staleRefLock is the age from which a lock on the run's branch counts as abandoned. The
-// workspace's own lock keeps Ratchet out, and git itself finishes in milliseconds.
-const staleRefLock = 2 * time.Second
-
-// freeRef waits for git's own lock on the branch, and removes a lock that a killed git has left. It
-// returns false when there is no lock: then the lock was not the cause of the failure.
-func (w *Workspace) freeRef(ctx context.Context) (bool, error) {
+// freeRef removes a lock on the branch that a killed git has left. The lock is older than any that git has waited for,
+// and the workspace's own lock keeps Ratchet out. It returns false when there is no such lock.
+func (w *Workspace) freeRef() (bool, error) {
 	name := w.branchFile(".lock")
-	for seen := false; ; seen = true {
-		fi, err := os.Lstat(name)
-		switch {
-		case err != nil:
-			return seen, nil
-		case time.Since(fi.ModTime()) > staleRefLock:
-			return true, os.RemoveAll(name)
-		}
-		select {
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-time.After(20 * time.Millisecond):
-		}
+	fi, err := os.Lstat(name)
+	if err != nil || time.Since(fi.ModTime()) < git.LockPatience {
+		return false, nil
 	}
+	return true, os.RemoveAll(name)
 }

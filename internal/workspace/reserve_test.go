@@ -2,10 +2,13 @@ package workspace_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
@@ -35,6 +38,15 @@ func TestOneOfManyReservesABranch(t *testing.T) {
 			t.Errorf("%s: %d, %v", branch, n, err)
 		}
 	}
+}
+
+// A git on a busy machine may hold its lock on the branch for longer than git waits by itself, 100 ms.
+func TestAReservationWaitsForAnotherGit(t *testing.T) {
+	r := userRepo(t, sample)
+	lock := filepath.Join(r.Dir, ".git", "refs", "heads", "x.lock")
+	must(t, os.WriteFile(lock, nil, 0o600))
+	time.AfterFunc(time.Second, func() { _ = os.Remove(lock) })
+	must(t, workspace.Reserve(t.Context(), r.Dir, "x", specOf(t, r).Base))
 }
 
 func TestAReservedBranchThatMovedIsKept(t *testing.T) {
