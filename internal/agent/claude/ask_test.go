@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // ask is the frame that asks for a call under a request and an id of its own.
@@ -30,7 +31,7 @@ const (
 // answers are the lines of the client's log that answer its requests.
 func answers(t *testing.T, f fake) []string {
 	t.Helper()
-	return slices.DeleteFunc(f.given(t), func(line string) bool { return !strings.Contains(line, `"control_response"`) })
+	return slices.DeleteFunc(f.Given(t), func(line string) bool { return !strings.Contains(line, `"control_response"`) })
 }
 
 // TestAnswers is the table of CLIENT.md, 6.
@@ -50,15 +51,15 @@ func TestAnswers(t *testing.T) {
 			if err := s.Send(t.Context(), "go"); err != nil {
 				t.Fatal(err)
 			}
-			p, before := until[agent.Permission](t, s)
-			if calls := of[agent.ToolUse](before); len(calls) != 1 || calls[0].CallID != p.CallID || calls[0].Tool != "Write" {
+			p, before := agenttest.Until[agent.Permission](t, s)
+			if calls := agenttest.All[agent.ToolUse](before); len(calls) != 1 || calls[0].CallID != p.CallID || calls[0].Tool != "Write" {
 				t.Errorf("calls %+v before %+v", calls, p)
 			}
 			d := agent.PermissionDecision{CallID: p.CallID, Verdict: verdict, Reason: tt.reason}
 			if err := s.Decide(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			until[agent.Turn](t, s)
+			agenttest.Until[agent.Turn](t, s)
 			if err := s.Decide(t.Context(), d); !errors.Is(err, agent.ErrNotPending) {
 				t.Errorf("a second decision: %v", err)
 			}
@@ -108,15 +109,15 @@ func TestWhatIsAsked(t *testing.T) {
 			if err := s.Send(t.Context(), "go"); err != nil {
 				t.Fatal(err)
 			}
-			got, _ := until[agent.Permission](t, s)
-			tt.want.CallID, tt.want.Dir, tt.want.Input = "toolu_1", f.work, got.Input
+			got, _ := agenttest.Until[agent.Permission](t, s)
+			tt.want.CallID, tt.want.Dir, tt.want.Input = "toolu_1", f.Work, got.Input
 			if !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
 			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: got.CallID, Verdict: agent.Allow}); err != nil {
 				t.Fatal(err)
 			}
-			until[agent.Turn](t, s)
+			agenttest.Until[agent.Turn](t, s)
 			if given := answers(t, f)[0]; !strings.Contains(given, `"updatedInput":{`) {
 				t.Errorf("an answer without the input: %s", given)
 			}
@@ -171,20 +172,20 @@ func TestWhatASessionAllows(t *testing.T) {
 			if err := s.Send(t.Context(), "go"); err != nil {
 				t.Fatal(err)
 			}
-			until[agent.Permission](t, s)
+			agenttest.Until[agent.Permission](t, s)
 			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "toolu_1", Verdict: agent.AllowSession}); err != nil {
 				t.Fatal(err)
 			}
-			until[agent.Turn](t, s)
+			agenttest.Until[agent.Turn](t, s)
 			if err := s.Send(t.Context(), "again"); err != nil {
 				t.Fatal(err)
 			}
 			if tt.asks {
-				until[agent.Permission](t, s)
+				agenttest.Until[agent.Permission](t, s)
 				return
 			}
-			_, events := until[agent.Turn](t, s)
-			if asked := of[agent.Permission](events); len(asked) > 0 {
+			_, events := agenttest.Until[agent.Turn](t, s)
+			if asked := agenttest.All[agent.Permission](events); len(asked) > 0 {
 				t.Errorf("asked again: %+v", asked)
 			}
 			if given := answers(t, f); len(given) != 2 || !strings.Contains(given[1], `"R2"`) || !strings.Contains(given[1], `"behavior":"allow"`) {
@@ -197,8 +198,8 @@ func TestWhatASessionAllows(t *testing.T) {
 func TestAReadOnlySessionDeniesByItself(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{{initLine, ask(1, writeAsk), "await", resultLine}}})
 	s := f.start(t, agent.Options{Sandbox: agent.ReadOnly})
-	_, events := turn(t, s, "go")
-	if asked := of[agent.Permission](events); len(asked) > 0 {
+	_, events := agenttest.Turn(t, s, "go")
+	if asked := agenttest.All[agent.Permission](events); len(asked) > 0 {
 		t.Errorf("asked %+v", asked)
 	}
 	if given := answers(t, f); len(given) != 1 || !strings.Contains(given[0], `"deny"`) {
@@ -212,9 +213,9 @@ func TestAsksThatAreWithdrawn(t *testing.T) {
 		`{"type":"control_cancel_request","request_id":"R9"}`, resultLine,
 	}}})
 	s := f.start(t, agent.Options{})
-	_, events := turn(t, s, "go")
+	_, events := agenttest.Turn(t, s, "go")
 	want := []agent.Withdrawn{{CallID: "toolu_1"}, {CallID: "toolu_2"}}
-	if got := of[agent.Withdrawn](events); !reflect.DeepEqual(got, want) {
+	if got := agenttest.All[agent.Withdrawn](events); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "toolu_2", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
@@ -230,7 +231,7 @@ func TestTwoAsksForOneCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		p, _ := until[agent.Permission](t, s)
+		p, _ := agenttest.Until[agent.Permission](t, s)
 		defer s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 		if p.CallID != "toolu_1" && p.CallID != "R2" {
 			t.Errorf("asked under %q", p.CallID)
@@ -247,7 +248,7 @@ func TestRequestsThatHaveNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, script{Turns: [][]string{{initLine, `{"type":"control_request","request_id":"R1","request":` + request + `}`, "await", resultLine}}})
 			s := f.start(t, agent.Options{})
-			turn(t, s, "go")
+			agenttest.Turn(t, s, "go")
 			if given := answers(t, f); len(given) != 1 || !strings.Contains(given[0], `"subtype":"error"`) || !strings.Contains(given[0], `"R1"`) {
 				t.Errorf("answered %s", given)
 			}
@@ -261,12 +262,12 @@ func TestAnUnknownVerdictDecidesNothing(t *testing.T) {
 	if err := s.Send(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
-	p, _ := until[agent.Permission](t, s)
+	p, _ := agenttest.Until[agent.Permission](t, s)
 	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: "maybe"}); err == nil {
 		t.Error("taken")
 	}
 	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
 		t.Error(err)
 	}
-	until[agent.Turn](t, s)
+	agenttest.Until[agent.Turn](t, s)
 }

@@ -1,7 +1,6 @@
 package claude_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
@@ -34,15 +32,9 @@ func TestMain(m *testing.M) {
 }
 
 // script is what the client says: Start before anything else, then a turn for
-// each message. A line that begins with a brace is a frame, in which @ID@ is
-// the session's id; the others are
+// each message. Beside the lines of agenttest.Player, it has
 //
-//	await              read a line of the adapter
-//	exit N TEXT        end with that code, TEXT on standard error
-//	die                end by a signal
 //	transcript ID      leave a transcript
-//	until FILE         wait for a file in the script's directory
-//	flood              say a line that is too long for anybody
 type script struct {
 	Version string
 	Start   []string
@@ -54,49 +46,28 @@ const greetingFrame = `{"type":"control_response","response":{"subtype":"success
 	`{"value":"haiku","resolvedModel":"claude-haiku-4-5","displayName":"Haiku"}],"account":{"tokenSource":"none"},"pid":7}}}`
 
 // player is the client.
-type player struct {
-	dir   string
-	id    string
-	in    *bufio.Reader
-	given *os.File
-}
+type player struct{ *agenttest.Player }
 
 func play(dir string) {
 	var s script
-	text, err := os.ReadFile(filepath.Join(dir, "script"))
-	if err != nil || json.Unmarshal(text, &s) != nil {
-		syscall.Exit(99)
-	}
+	p := player{agenttest.NewPlayer(dir, &s)}
 	if len(os.Args) == 2 && os.Args[1] == "--version" {
 		fmt.Print(s.Version)
 		return
 	}
-	keep(dir, "argv", os.Args[1:])
-	keep(dir, "env", os.Environ())
-	given, err := os.OpenFile(filepath.Join(dir, "given"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		syscall.Exit(99)
-	}
-	p := player{dir: dir, in: bufio.NewReader(os.Stdin), given: given}
+	p.Open()
 	for i, arg := range os.Args {
 		if arg == "--session-id" || arg == "--resume" {
-			p.id = os.Args[i+1]
+			p.ID = os.Args[i+1]
 		}
 	}
 	p.act(s.Start)
 	p.serve(s.Turns)
 }
 
-func keep(dir, name string, list []string) {
-	text, _ := json.Marshal(list)
-	if os.WriteFile(filepath.Join(dir, name), text, 0o600) != nil {
-		syscall.Exit(99)
-	}
-}
-
 func (p player) serve(turns [][]string) {
 	for {
-		line, ok := p.await()
+		line, ok := p.Await()
 		if !ok {
 			return
 		}
@@ -106,13 +77,13 @@ func (p player) serve(turns [][]string) {
 			Request   struct{ Subtype string }
 		}
 		if json.Unmarshal([]byte(line), &f) != nil {
-			p.exit(1, "Error parsing streaming input line")
+			p.Exit(1, "Error parsing streaming input line")
 		}
 		switch {
 		case f.Request.Subtype == "initialize":
-			p.say(strings.ReplaceAll(greetingFrame, "@REQUEST@", f.RequestID))
+			p.Say(strings.ReplaceAll(greetingFrame, "@REQUEST@", f.RequestID))
 		case f.Type == "control_request":
-			p.say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + f.RequestID + `"}}`)
+			p.Say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + f.RequestID + `"}}`)
 		case f.Type == "user" && len(turns) > 0:
 			p.act(turns[0])
 			turns = turns[1:]
@@ -120,54 +91,14 @@ func (p player) serve(turns [][]string) {
 	}
 }
 
-func (p player) await() (string, bool) {
-	line, err := p.in.ReadString('\n')
-	if err != nil {
-		return "", false
-	}
-	p.given.WriteString(line)
-	return line, true
-}
-
 func (p player) act(lines []string) {
 	for _, line := range lines {
-		word, rest, _ := strings.Cut(line, " ")
-		switch word {
-		case "await":
-			if _, ok := p.await(); !ok {
-				syscall.Exit(0)
-			}
-		case "exit":
-			var code int
-			fmt.Sscan(rest, &code)
-			_, text, _ := strings.Cut(rest, " ")
-			p.exit(code, text)
-		case "die":
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			time.Sleep(time.Hour)
-		case "transcript":
-			p.transcribe(rest)
-		case "until":
-			for !exists(filepath.Join(p.dir, rest)) {
-				time.Sleep(time.Millisecond)
-			}
-		case "flood":
-			for part := make([]byte, 1<<20); ; {
-				if _, err := os.Stdout.Write(part); err != nil {
-					syscall.Exit(0)
-				}
-			}
-		default:
-			p.say(line)
+		if id, ok := strings.CutPrefix(line, "transcript "); ok {
+			p.transcribe(id)
+			continue
 		}
+		p.Act(line)
 	}
-}
-
-func (p player) say(line string) { fmt.Println(strings.ReplaceAll(line, "@ID@", p.id)) }
-
-func (p player) exit(code int, text string) {
-	fmt.Fprintln(os.Stderr, text)
-	syscall.Exit(code)
 }
 
 func (p player) transcribe(id string) {
@@ -183,126 +114,27 @@ func exists(name string) bool {
 }
 
 // fake is a client that plays a script, as the test sees it.
-type fake struct {
-	dir, work, home string
-}
+type fake struct{ agenttest.Scripted }
 
 func newFake(t *testing.T, s script) fake {
 	t.Helper()
-	f := fake{dir: t.TempDir(), work: t.TempDir(), home: t.TempDir()}
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.put(t, "script", string(text))
-	return f
-}
-
-func (f fake) put(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return fake{agenttest.NewScripted(t, s)}
 }
 
 // config has the variables that let this binary be the client.
 func (f fake) config(environ ...string) claude.Config {
-	self, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return claude.Config{
-		Binary:  self,
-		Environ: append([]string{"PATH=/usr/bin:/bin", "HOME=" + f.home, fakeDir + "=" + f.dir, "GORACE=atexit_sleep_ms=0"}, environ...),
-		Allow:   []string{fakeDir, "GORACE"},
-	}
-}
-
-// options fills in what every session needs.
-func (f fake) options(o agent.Options) agent.Options {
-	if o.Dir == "" {
-		o.Dir = f.work
-	}
-	if o.Sandbox == "" {
-		o.Sandbox = agent.WorkspaceWrite
-	}
-	return o
+	return claude.Config{Binary: f.Program(), Environ: f.Environ(fakeDir, environ...), Allow: []string{fakeDir, "GORACE"}}
 }
 
 // start begins a session that ends with the test.
 func (f fake) start(t *testing.T, o agent.Options) agent.Session {
 	t.Helper()
-	s, err := claude.New(f.config()).Start(t.Context(), f.options(o))
+	s, err := claude.New(f.config()).Start(t.Context(), f.Options(o))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Stop(t.Context()) })
 	return s
-}
-
-// given are the lines that the client has read.
-func (f fake) given(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(f.dir, "given"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-}
-
-func (f fake) list(t *testing.T, name string) []string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(f.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []string
-	if err := json.Unmarshal(text, &list); err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-// until reads events to the first that is an E and returns it with those
-// before it.
-func until[E agent.Event](t *testing.T, s agent.Session) (E, []agent.Event) {
-	t.Helper()
-	var before []agent.Event
-	limit := time.After(agenttest.Patience)
-	for {
-		select {
-		case e, ok := <-s.Events():
-			if !ok {
-				t.Fatalf("no %T among the events %+v", *new(E), before)
-			}
-			if found, ok := e.(E); ok {
-				return found, before
-			}
-			before = append(before, e)
-		case <-limit:
-			t.Fatalf("no %T in time, but %+v", *new(E), before)
-		}
-	}
-}
-
-// turn sends a message and returns the turn with the events before its end.
-func turn(t *testing.T, s agent.Session, text string) (agent.Turn, []agent.Event) {
-	t.Helper()
-	if err := s.Send(t.Context(), text); err != nil {
-		t.Fatal(err)
-	}
-	return until[agent.Turn](t, s)
-}
-
-// of are the events of a kind.
-func of[E agent.Event](events []agent.Event) []E {
-	var list []E
-	for _, e := range events {
-		if found, ok := e.(E); ok {
-			list = append(list, found)
-		}
-	}
-	return list
 }
 
 // Frames that most turns have.

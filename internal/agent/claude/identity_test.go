@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // TestIds is the table of docs/contracts/agent.md, 1, and CLIENT.md, 8.
@@ -46,8 +47,8 @@ func TestIds(t *testing.T) {
 			first := s.ID()
 			var told []agent.Started
 			for range tt.turns {
-				_, events := turn(t, s, "go")
-				told = append(told, of[agent.Started](events)...)
+				_, events := agenttest.Turn(t, s, "go")
+				told = append(told, agenttest.All[agent.Started](events)...)
 			}
 			var want []agent.Started
 			last := first
@@ -88,16 +89,16 @@ func TestTheSessionIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, tt.script)
 			if tt.script.Turns == nil {
-				if s, err := adapter(f).Start(t.Context(), f.options(agent.Options{Resume: tt.resume})); !errors.Is(err, agent.ErrNoSession) || s != nil {
+				if s, err := adapter(f).Start(t.Context(), f.Options(agent.Options{Resume: tt.resume})); !errors.Is(err, agent.ErrNoSession) || s != nil {
 					t.Errorf("got %v, %v", s, err)
 				}
 				return
 			}
 			s := f.start(t, agent.Options{Resume: tt.resume})
-			if got, _ := turn(t, s, "go"); got.Status != agent.Failed || !errors.Is(got.Err, agent.ErrNoSession) {
+			if got, _ := agenttest.Turn(t, s, "go"); got.Status != agent.Failed || !errors.Is(got.Err, agent.ErrNoSession) {
 				t.Errorf("got %+v", got)
 			}
-			until[agent.Exit](t, s)
+			agenttest.Until[agent.Exit](t, s)
 		})
 	}
 }
@@ -117,14 +118,14 @@ func TestSessionThatNeverHeardItsTask(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, script{})
-			dir := filepath.Join(f.home, ".claude", "projects", "-somewhere")
+			dir := filepath.Join(f.Home, ".claude", "projects", "-somewhere")
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, id+".jsonl"), []byte(tc.transcript), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, err := adapter(f).Start(t.Context(), agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Resume: id})
+			s, err := adapter(f).Start(t.Context(), agent.Options{Dir: f.Work, Sandbox: agent.WorkspaceWrite, Resume: id})
 			if err == nil {
 				t.Cleanup(func() { _ = s.Stop(context.Background()) })
 			}
@@ -158,7 +159,7 @@ func TestATranscriptThatIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, script{})
-			if err := plant(filepath.Join(f.home, ".claude", "projects")); err != nil {
+			if err := plant(filepath.Join(f.Home, ".claude", "projects")); err != nil {
 				t.Fatal(err)
 			}
 			f.start(t, agent.Options{Resume: id}) // the client decides

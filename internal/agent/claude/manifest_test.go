@@ -40,7 +40,7 @@ func (f fake) rewrite(t *testing.T, s script) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.put(t, "script", string(text))
+	f.Put(t, "script", string(text))
 }
 
 func TestManifest(t *testing.T) {

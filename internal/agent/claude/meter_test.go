@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 const (
@@ -46,7 +47,7 @@ func TestCost(t *testing.T) {
 			s := newFake(t, script{Turns: turns}).start(t, agent.Options{})
 			var got []run.Micros
 			for range turns {
-				end, _ := turn(t, s, "go")
+				end, _ := agenttest.Turn(t, s, "go")
 				if end.Cost == nil {
 					got = append(got, unpriced)
 				} else {
@@ -75,7 +76,7 @@ func TestTheWindowIsThatOfTheSessionsModel(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newFake(t, script{Turns: [][]string{{tt.init, helloLine, `{"type":"result","modelUsage":{` + tt.models + `}}`}}}).start(t, agent.Options{})
-			if got, _ := turn(t, s, "go"); got.Context != (agent.Context{Used: 1000, Total: tt.want}) {
+			if got, _ := agenttest.Turn(t, s, "go"); got.Context != (agent.Context{Used: 1000, Total: tt.want}) {
 				t.Errorf("got %+v", got.Context)
 			}
 		})
@@ -117,8 +118,8 @@ func TestBudget(t *testing.T) {
 			if len(tt.frames) == 1 {
 				prompt = strings.Repeat("é", 639_999)
 			}
-			_, events := turn(t, s, prompt)
-			got := of[agent.Budget](events)
+			_, events := agenttest.Turn(t, s, prompt)
+			got := agenttest.All[agent.Budget](events)
 			if tt.want == nil && len(got) == 0 {
 				return
 			}
@@ -133,8 +134,8 @@ func TestABudgetWarnsOnceAMessage(t *testing.T) {
 	full := strings.Replace(helloLine, `"input_tokens":1000`, `"input_tokens":160000`, 1)
 	s := newFake(t, script{Turns: [][]string{{initLine, full, resultLine}, {initLine, resultLine}, {initLine, full, resultLine}}}).start(t, agent.Options{MaxOutputTokens: 32000})
 	for i, want := range []int{1, 0, 1} {
-		_, events := turn(t, s, "go")
-		if got := of[agent.Budget](events); len(got) != want {
+		_, events := agenttest.Turn(t, s, "go")
+		if got := agenttest.All[agent.Budget](events); len(got) != want {
 			t.Errorf("turn %d: %+v", i+1, got)
 		}
 	}

@@ -28,7 +28,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 		}
 	case <-time.After(agenttest.Patience):
 		t.Error("Send goes on for ever")
-		f.put(t, "never", "")
+		f.Put(t, "never", "")
 		_ = s.Stop(context.Background())
 		<-done
 	}

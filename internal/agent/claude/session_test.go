@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 func TestWhatIsSent(t *testing.T) {
@@ -34,8 +35,8 @@ func TestWhatIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, script{Turns: [][]string{plain}})
-			turn(t, f.start(t, agent.Options{}), tt.text)
-			given := f.given(t)
+			agenttest.Turn(t, f.start(t, agent.Options{}), tt.text)
+			given := f.Given(t)
 			var frame struct {
 				Type, UUID string
 				Message    struct{ Role, Content string }
@@ -64,10 +65,10 @@ func TestAnInterruptThatComesBeforeTheTurn(t *testing.T) {
 	if err := s.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := until[agent.Turn](t, s); got.Status != agent.Interrupted || got.Text != "hello" || got.Err != nil {
+	if got, _ := agenttest.Until[agent.Turn](t, s); got.Status != agent.Interrupted || got.Text != "hello" || got.Err != nil {
 		t.Errorf("got %+v", got)
 	}
-	given := f.given(t)
+	given := f.Given(t)
 	if len(given) != 4 || !strings.Contains(given[2], interruptLine) || !strings.Contains(given[3], interruptLine) {
 		t.Errorf("given %q", given)
 	}
@@ -80,33 +81,33 @@ func TestAnInterruptWithoutATurnIsNotSent(t *testing.T) {
 		if err := s.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		turn(t, s, "go")
+		agenttest.Turn(t, s, "go")
 	}
-	if given := f.given(t); slices.ContainsFunc(given, func(l string) bool { return strings.Contains(l, interruptLine) }) {
+	if given := f.Given(t); slices.ContainsFunc(given, func(l string) bool { return strings.Contains(l, interruptLine) }) {
 		t.Errorf("given %q", given)
 	}
 }
 
 func TestAStopInATurn(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{{initLine, helloLine, "await", abortedLine}}})
-	s, err := adapter(f).Start(t.Context(), f.options(agent.Options{}))
+	s, err := adapter(f).Start(t.Context(), f.Options(agent.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Send(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
-	until[agent.Text](t, s)
+	agenttest.Until[agent.Text](t, s)
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := until[agent.Turn](t, s); got.Status != agent.Interrupted {
+	if got, _ := agenttest.Until[agent.Turn](t, s); got.Status != agent.Interrupted {
 		t.Errorf("got %+v", got)
 	}
 	if e, ok := <-s.Events(); ok {
 		t.Errorf("after the end: %+v", e)
 	}
-	if given := f.given(t); !strings.Contains(given[len(given)-1], interruptLine) {
+	if given := f.Given(t); !strings.Contains(given[len(given)-1], interruptLine) {
 		t.Errorf("given %q", given)
 	}
 	if err := s.Send(t.Context(), "more"); !errors.Is(err, agent.ErrGone) || s.Alive() {
@@ -120,20 +121,20 @@ func TestAStopInATurn(t *testing.T) {
 // TestAStopByForce has a client that neither ends its turn nor itself.
 func TestAStopByForce(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{{initLine, ask(1, writeAsk), "until never"}}})
-	s, err := adapter(f).Start(t.Context(), f.options(agent.Options{}))
+	s, err := adapter(f).Start(t.Context(), f.Options(agent.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Send(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
-	until[agent.Permission](t, s)
+	agenttest.Until[agent.Permission](t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, events := until[agent.Withdrawn](t, s); len(of[agent.Exit](events)) > 0 {
+	if _, events := agenttest.Until[agent.Withdrawn](t, s); len(agenttest.All[agent.Exit](events)) > 0 {
 		t.Errorf("a stop is told as %+v", events)
 	}
 	if e, ok := <-s.Events(); ok {
@@ -156,8 +157,8 @@ func TestAClientThatEnds(t *testing.T) {
 			if err := s.Send(t.Context(), "go"); err != nil {
 				t.Fatal(err)
 			}
-			got, events := until[agent.Exit](t, s)
-			if got != tt.want || len(of[agent.Turn](events)) > 0 || len(of[agent.Withdrawn](events)) != 1 {
+			got, events := agenttest.Until[agent.Exit](t, s)
+			if got != tt.want || len(agenttest.All[agent.Turn](events)) > 0 || len(agenttest.All[agent.Withdrawn](events)) != 1 {
 				t.Errorf("got %+v after %+v", got, events)
 			}
 			if e, ok := <-s.Events(); ok {
@@ -182,12 +183,12 @@ func TestWhatComesOutsideOfATurn(t *testing.T) {
 	next := []string{initLine, helloLine, strings.Replace(resultLine, "0.011", "0.04", 1)}
 	f := newFake(t, script{Turns: [][]string{slices.Concat(plain, stray), next}})
 	s := f.start(t, agent.Options{})
-	turn(t, s, "go")
-	_, events := until[agent.Notice](t, s)
-	if len(of[agent.Raw](events)) != 3 || len(events) != 3 {
+	agenttest.Turn(t, s, "go")
+	_, events := agenttest.Until[agent.Notice](t, s)
+	if len(agenttest.All[agent.Raw](events)) != 3 || len(events) != 3 {
 		t.Errorf("events %+v", events)
 	}
-	if got, _ := turn(t, s, "again"); got.Status != agent.Completed || got.Text != "hello" || *got.Cost != 29_000 {
+	if got, _ := agenttest.Turn(t, s, "again"); got.Status != agent.Completed || got.Text != "hello" || *got.Cost != 29_000 {
 		t.Errorf("got %+v, which cost %v", got, got.Cost)
 	}
 }
@@ -200,10 +201,10 @@ func TestTheClientsWords(t *testing.T) {
 	if err := s.Send(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
-	until[agent.Exit](t, s)
+	agenttest.Until[agent.Exit](t, s)
 	if log.String() != "bad news\n" {
 		t.Errorf("logged %q", log.String())
 	}
 }
 
-func (f fake) runs() bool { return exists(filepath.Join(f.dir, "given")) }
+func (f fake) runs() bool { return exists(filepath.Join(f.Dir, "given")) }

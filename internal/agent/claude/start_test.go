@@ -74,9 +74,9 @@ func TestArguments(t *testing.T) {
 			s := f.start(t, tt.o)
 			want := slices.Concat(base, slices.Concat(tt.want...))
 			for i, arg := range want {
-				want[i] = strings.NewReplacer("DIR", f.work, "ID", s.ID(), "SHELL", shell).Replace(arg)
+				want[i] = strings.NewReplacer("DIR", f.Work, "ID", s.ID(), "SHELL", shell).Replace(arg)
 			}
-			if got := f.list(t, "argv"); !slices.Equal(got, want) {
+			if got := f.Args(t); !slices.Equal(got, want) {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
 		})
@@ -85,7 +85,7 @@ func TestArguments(t *testing.T) {
 
 func TestFullAccess(t *testing.T) {
 	f := newFake(t, script{})
-	s, err := adapter(f).Start(t.Context(), f.options(agent.Options{Sandbox: agent.FullAccess}))
+	s, err := adapter(f).Start(t.Context(), f.Options(agent.Options{Sandbox: agent.FullAccess}))
 	if os.Geteuid() == 0 {
 		if !errors.Is(err, agent.ErrUnavailable) || !strings.Contains(err.Error(), "root") {
 			t.Errorf("as root: %v", err)
@@ -96,7 +96,7 @@ func TestFullAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Stop(t.Context())
-	if argv := f.list(t, "argv"); !slices.Contains(argv, "--dangerously-skip-permissions") || slices.Contains(argv, "--permission-mode") {
+	if argv := f.Args(t); !slices.Contains(argv, "--dangerously-skip-permissions") || slices.Contains(argv, "--permission-mode") {
 		t.Errorf("got %q", argv)
 	}
 }
@@ -107,14 +107,14 @@ func TestRefusedOptions(t *testing.T) {
 		o    agent.Options
 		want failure.Code
 	}{
-		"a directory that is not there":        {agent.Options{Dir: filepath.Join(f.work, "none"), Sandbox: agent.ReadOnly}, failure.BadRequest},
+		"a directory that is not there":        {agent.Options{Dir: filepath.Join(f.Work, "none"), Sandbox: agent.ReadOnly}, failure.BadRequest},
 		"a directory that is relative":         {agent.Options{Dir: ".", Sandbox: agent.ReadOnly}, failure.BadRequest},
-		"the zero sandbox":                     {agent.Options{Dir: f.work}, failure.BadRequest},
-		"an unknown sandbox":                   {agent.Options{Dir: f.work, Sandbox: "house"}, failure.BadRequest},
-		"an unknown mode":                      {agent.Options{Dir: f.work, Sandbox: agent.ReadOnly, Sticky: agent.Choice{Mode: "auto"}}, failure.BadRequest},
-		"a server that is not there":           {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Servers: map[string]setup.Server{"x": {Command: "ratchet-no-such"}}}, failure.BadRequest},
-		"a server of the repository's":         {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Servers: map[string]setup.Server{"x": {Command: "./x"}}}, failure.BadRequest},
-		"a mode that is wider than the limits": {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "bypassPermissions"}}, failure.BadRequest},
+		"the zero sandbox":                     {agent.Options{Dir: f.Work}, failure.BadRequest},
+		"an unknown sandbox":                   {agent.Options{Dir: f.Work, Sandbox: "house"}, failure.BadRequest},
+		"an unknown mode":                      {agent.Options{Dir: f.Work, Sandbox: agent.ReadOnly, Sticky: agent.Choice{Mode: "auto"}}, failure.BadRequest},
+		"a server that is not there":           {agent.Options{Dir: f.Work, Sandbox: agent.WorkspaceWrite, Servers: map[string]setup.Server{"x": {Command: "ratchet-no-such"}}}, failure.BadRequest},
+		"a server of the repository's":         {agent.Options{Dir: f.Work, Sandbox: agent.WorkspaceWrite, Servers: map[string]setup.Server{"x": {Command: "./x"}}}, failure.BadRequest},
+		"a mode that is wider than the limits": {agent.Options{Dir: f.Work, Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "bypassPermissions"}}, failure.BadRequest},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestEnvironment(t *testing.T) {
 		"IS_SANDBOX=1", "CLAUDE_CODE_BUBBLEWRAP=1", "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=outer", "CLAUDE_CODE_MAX_OUTPUT_TOKENS=7",
 		"AWS_SECRET_ACCESS_KEY=s", "OPENAI_API_KEY=s", "LD_PRELOAD=/x.so", "SSH_AUTH_SOCK=/s",
 	)
-	s, err := a.Start(t.Context(), f.options(agent.Options{
+	s, err := a.Start(t.Context(), f.Options(agent.Options{
 		MaxOutputTokens: 8192,
 		Env:             []string{"ANTHROPIC_BASE_URL=http://new", "MORE=1", "IS_SANDBOX=1", "CLAUDE_CODE_BUBBLEWRAP=1", "DISABLE_AUTOUPDATER=0"},
 	}))
@@ -146,10 +146,10 @@ func TestEnvironment(t *testing.T) {
 		"ANTHROPIC_API_KEY=sk-1", "ANTHROPIC_BASE_URL=http://new", "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1",
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_FILE_MENTIONS=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"CLAUDE_CODE_MAX_OUTPUT_TOKENS=8192", "CLAUDE_CODE_OAUTH_TOKEN=t", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CONFIG_DIR=/conf",
-		"DISABLE_AUTOUPDATER=0", "FAKE_CLAUDE_DIR=" + f.dir, "GORACE=atexit_sleep_ms=0", "HOME=" + f.home, "HTTPS_PROXY=http://p", "LANG=C", "LC_ALL=C",
+		"DISABLE_AUTOUPDATER=0", "FAKE_CLAUDE_DIR=" + f.Dir, "GORACE=atexit_sleep_ms=0", "HOME=" + f.Home, "HTTPS_PROXY=http://p", "LANG=C", "LC_ALL=C",
 		"MORE=1", "NODE_EXTRA_CA_CERTS=/n", "PATH=/usr/bin:/bin", "SSL_CERT_FILE=/c", "TERM=xterm", "TMPDIR=/tmp", "USER=u", "no_proxy=x",
 	}
-	if got := f.list(t, "env"); !slices.Equal(got, want) {
+	if got := f.Variables(t); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -157,7 +157,7 @@ func TestEnvironment(t *testing.T) {
 func TestWithoutABoundNoneIsSet(t *testing.T) {
 	f := newFake(t, script{})
 	f.start(t, agent.Options{})
-	for _, entry := range f.list(t, "env") {
+	for _, entry := range f.Variables(t) {
 		if strings.Contains(entry, "MAX_OUTPUT_TOKENS") {
 			t.Errorf("set: %s", entry)
 		}
@@ -166,7 +166,7 @@ func TestWithoutABoundNoneIsSet(t *testing.T) {
 
 func TestNoProgram(t *testing.T) {
 	f := newFake(t, script{})
-	text := filepath.Join(f.dir, "script") // not executable
+	text := filepath.Join(f.Dir, "script") // not executable
 	a, b := t.TempDir(), t.TempDir()
 	tests := map[string]struct {
 		config claude.Config
@@ -183,7 +183,7 @@ func TestNoProgram(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			adapter := claude.New(tt.config)
-			s, err := adapter.Start(t.Context(), f.options(agent.Options{}))
+			s, err := adapter.Start(t.Context(), f.Options(agent.Options{}))
 			if !errors.Is(err, agent.ErrUnavailable) || s != nil {
 				t.Fatalf("got %v, %v", s, err)
 			}
@@ -208,7 +208,7 @@ func TestTheProgramIsFoundOnPATH(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Binary, config.Environ = "", append(config.Environ, "PATH="+t.TempDir()+":"+dir)
-	s, err := claude.New(config).Start(t.Context(), f.options(agent.Options{}))
+	s, err := claude.New(config).Start(t.Context(), f.Options(agent.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestStartsThatFail(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, script{Start: tt.start})
-			s, err := adapter(f).Start(t.Context(), f.options(agent.Options{}))
+			s, err := adapter(f).Start(t.Context(), f.Options(agent.Options{}))
 			if err == nil || s != nil || !tt.is(err) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, %v", s, err)
 			}
@@ -250,7 +250,7 @@ func TestAStartThatTakesTooLong(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	started := make(chan error)
 	go func() {
-		_, err := adapter(f).Start(ctx, f.options(agent.Options{}))
+		_, err := adapter(f).Start(ctx, f.Options(agent.Options{}))
 		started <- err
 	}()
 	eventually.Holds(t, "client", f.runs)

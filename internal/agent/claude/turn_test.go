@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
@@ -30,8 +31,8 @@ func TestATurnWithATool(t *testing.T) {
 		`{"is_error":false,"duration_ms":320,"subtype":"success","type":"result","num_turns":2,"result":"done","total_cost_usd":0.011,"usage":{"input_tokens":1900,"cache_creation_input_tokens":60,"cache_read_input_tokens":40,"output_tokens":40},"modelUsage":{"claude-sonnet-4-5":{"costUSD":0.011,"contextWindow":200000}},"terminal_reason":"completed"}`,
 	}
 	s := newFake(t, script{Turns: [][]string{lines}}).start(t, agent.Options{})
-	started, _ := until[agent.Started](t, s)
-	got, events := turn(t, s, "go")
+	started, _ := agenttest.Until[agent.Started](t, s)
+	got, events := agenttest.Turn(t, s, "go")
 	cost := run.Micros(11_000)
 	want := agent.Turn{
 		Status: agent.Completed, Text: "done", Tokens: agent.Tokens{Input: 2000, Output: 40, Cached: 40}, Cost: &cost,
@@ -89,14 +90,14 @@ func TestHowResultsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newFake(t, script{Turns: [][]string{{initLine, helloLine, `{"type":"result",` + tt.result + `}`}, plain}}).start(t, agent.Options{})
-			got, _ := turn(t, s, "go")
+			got, _ := agenttest.Turn(t, s, "go")
 			if got.Status != tt.want || got.Text != "hello" || got.Tokens.Input != 1000 {
 				t.Errorf("got %+v", got)
 			}
 			if (got.Err != nil) != (tt.want == agent.Failed) {
 				t.Errorf("a turn that %s, with error %v", got.Status, got.Err)
 			}
-			if again, _ := turn(t, s, "again"); again.Status != agent.Completed {
+			if again, _ := agenttest.Turn(t, s, "again"); again.Status != agent.Completed {
 				t.Errorf("the turn after it: %+v", again)
 			}
 		})
@@ -155,7 +156,7 @@ func TestErrors(t *testing.T) {
 			}
 			lines = append(lines, `{"type":"result","is_error":true,`+tt.result+`}`)
 			s := newFake(t, script{Turns: [][]string{lines}}).start(t, agent.Options{})
-			got, events := turn(t, s, "go")
+			got, events := agenttest.Turn(t, s, "go")
 			e, ok := errors.AsType[*failure.Error](got.Err)
 			if !ok || e.Code != tt.want.Code || e.Retriable != tt.want.Retriable || !strings.Contains(e.Message, tt.want.Message) || strings.Contains(e.Message, "diagnostic") {
 				t.Errorf("got %v, want %v", got.Err, &tt.want)
@@ -164,7 +165,7 @@ func TestErrors(t *testing.T) {
 			if ok != (tt.until != 0) || ok && limited.Until.Unix() != tt.until {
 				t.Errorf("limited: %v, want it until %d", got.Err, tt.until)
 			}
-			if said := of[agent.Text](events); len(said) > 0 || got.Text != "" {
+			if said := agenttest.All[agent.Text](events); len(said) > 0 || got.Text != "" {
 				t.Errorf("the error became the assistant's: %v %q", said, got.Text)
 			}
 		})
@@ -175,12 +176,12 @@ func TestRetriesAreNotices(t *testing.T) {
 	retry := `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":522.5,"error_status":401,"error":"authentication_failed"}`
 	compact := `{"type":"system","subtype":"compact_boundary","compact_metadata":{"trigger":"auto"}}`
 	s := newFake(t, script{Turns: [][]string{{initLine, retry, compact, helloLine, resultLine}}}).start(t, agent.Options{})
-	_, events := turn(t, s, "go")
+	_, events := agenttest.Turn(t, s, "go")
 	want := []agent.Notice{
 		{Name: "api_retry", Data: json.RawMessage(retry), Stall: true},
 		{Name: "compact_boundary", Data: json.RawMessage(compact)},
 	}
-	if got := of[agent.Notice](events); !reflect.DeepEqual(got, want) {
+	if got := agenttest.All[agent.Notice](events); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -195,11 +196,11 @@ func TestSubAgents(t *testing.T) {
 		resultLine,
 	}
 	s := newFake(t, script{Turns: [][]string{lines}}).start(t, agent.Options{})
-	got, events := turn(t, s, "go")
-	if got.Context.Used != 500 || len(of[agent.Text](events)) != 0 {
+	got, events := agenttest.Turn(t, s, "go")
+	if got.Context.Used != 500 || len(agenttest.All[agent.Text](events)) != 0 {
 		t.Errorf("what a sub-agent says counts as the agent's: %+v, %+v", got, events)
 	}
-	calls, results := of[agent.ToolUse](events), of[agent.ToolResult](events)
+	calls, results := agenttest.All[agent.ToolUse](events), agenttest.All[agent.ToolResult](events)
 	if len(calls) != 1 || len(results) != 1 || calls[0].CallID != "task" || !results[0].Error || results[0].Output != "report" {
 		t.Errorf("calls %+v, results %+v", calls, results)
 	}
@@ -209,7 +210,7 @@ func TestAMessageThatCanBeReadInPart(t *testing.T) {
 	odd := strings.Replace(helloLine, `"output_tokens":1`, `"output_tokens":"many"`, 1)
 	odd = strings.Replace(odd, `"role":"assistant"`, `"model":{"id":7}`, 1)
 	s := newFake(t, script{Turns: [][]string{{initLine, odd, `{"type":"assistant","message":"hello"}`, resultLine}}}).start(t, agent.Options{})
-	if got, events := turn(t, s, "go"); got.Text != "hello" || len(of[agent.Raw](events)) != 1 {
+	if got, events := agenttest.Turn(t, s, "go"); got.Text != "hello" || len(agenttest.All[agent.Raw](events)) != 1 {
 		t.Errorf("got %+v after %+v", got, events)
 	}
 }
@@ -217,7 +218,7 @@ func TestAMessageThatCanBeReadInPart(t *testing.T) {
 func TestLinesOfAnySize(t *testing.T) {
 	text := strings.Repeat("long ", 200_000)
 	s := newFake(t, script{Turns: [][]string{{initLine, strings.Replace(helloLine, "hello", text, 1), resultLine}}}).start(t, agent.Options{})
-	if got, _ := turn(t, s, "go"); got.Text != text {
+	if got, _ := agenttest.Turn(t, s, "go"); got.Text != text {
 		t.Errorf("%d bytes", len(got.Text))
 	}
 }
@@ -228,7 +229,7 @@ func TestALineBeyondMeasureEndsTheSession(t *testing.T) {
 	if err := s.Send(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := until[agent.Exit](t, s); got.Code != -1 || !strings.Contains(got.Stderr, "a line of more than") || s.Alive() {
+	if got, _ := agenttest.Until[agent.Exit](t, s); got.Code != -1 || !strings.Contains(got.Stderr, "a line of more than") || s.Alive() {
 		t.Errorf("got %+v, alive is %v", got, s.Alive())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // asking is a turn in which the gate asks about each of these calls, and waits.
@@ -71,15 +72,15 @@ func TestWhoDecides(t *testing.T) {
 		agent.WorkspaceWrite: func(r row) string { return r.write }, agent.ReadOnly: func(r row) string { return r.read },
 	} {
 		f, more := newFake(t, script{}), t.TempDir()
-		link(t, "/etc", filepath.Join(f.work, "out"))
-		link(t, "/none/such", filepath.Join(f.work, "lost"))
+		link(t, "/etc", filepath.Join(f.Work, "out"))
+		link(t, "/none/such", filepath.Join(f.Work, "lost"))
 		var all script
 		names := slices.Sorted(maps.Keys(tests))
 		for i, name := range names {
-			input := strings.NewReplacer("WORK", f.work, "MORE", more).Replace(tests[name].input)
+			input := strings.NewReplacer("WORK", f.Work, "MORE", more).Replace(tests[name].input)
 			all.Turns = append(all.Turns, asking(question(tests[name].tool, fmt.Sprintf("c%d", i), input)))
 		}
-		f.play(t, all)
+		f.Play(t, all)
 		s := f.start(t, agent.Options{Sandbox: sandbox, Dirs: []string{more}, Tools: []string{"deploy"}})
 		for i, name := range names {
 			send(t, s, "go")
@@ -112,7 +113,7 @@ func decider(t *testing.T, f fake, s agent.Session, id string) string {
 					return who
 				}
 			}
-			t.Fatalf("given %q, then %+v", f.given(t), e)
+			t.Fatalf("given %q, then %+v", f.Given(t), e)
 		}
 	}
 	t.Fatal("no decision")
@@ -153,7 +154,7 @@ func TestWhatASessionAllows(t *testing.T) {
 			f := newFake(t, script{Turns: [][]string{asking(question(tt.tool, "c1", tt.first), question(tt.other, "c2", tt.second))}})
 			s := f.start(t, agent.Options{})
 			send(t, s, "go")
-			p, _ := until[agent.Permission](t, s)
+			p, _ := agenttest.Until[agent.Permission](t, s)
 			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.AllowSession}); err != nil {
 				t.Fatal(err)
 			}
@@ -190,14 +191,14 @@ func TestWhatIsAsked(t *testing.T) {
 			f := newFake(t, script{Turns: [][]string{asking(question(tt.tool, "c1", tt.input))}})
 			s := f.start(t, agent.Options{})
 			send(t, s, "go")
-			got, events := until[agent.Permission](t, s)
-			if got.CallID != "c1" || got.Tool != tt.tool || string(got.Input) != tt.input || got.Dir != f.work {
+			got, events := agenttest.Until[agent.Permission](t, s)
+			if got.CallID != "c1" || got.Tool != tt.tool || string(got.Input) != tt.input || got.Dir != f.Work {
 				t.Errorf("asked %+v with %s", got, got.Input)
 			}
 			if got.Title != tt.want.Title || got.Reason != tt.want.Reason || got.Edit != tt.want.Edit || !slices.Equal(got.Paths, tt.want.Paths) {
 				t.Errorf("asked %+v", got)
 			}
-			if uses := of[agent.ToolUse](events); len(uses) != 1 || uses[0].CallID != "c1" {
+			if uses := agenttest.All[agent.ToolUse](events); len(uses) != 1 || uses[0].CallID != "c1" {
 				t.Errorf("told %+v", uses)
 			}
 		})
@@ -221,16 +222,16 @@ func TestDecisions(t *testing.T) {
 			f := newFake(t, script{Turns: [][]string{asking(question("bash", "c1", command("make")))}})
 			s := f.start(t, agent.Options{})
 			send(t, s, "go")
-			until[agent.Permission](t, s)
+			agenttest.Until[agent.Permission](t, s)
 			tt.d.CallID = "c1"
 			if err := s.Decide(t.Context(), tt.d); err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := until[agent.Turn](t, s); got.Status != tt.status || got.Err != nil {
+			if got, _ := agenttest.Until[agent.Turn](t, s); got.Status != tt.status || got.Err != nil {
 				t.Errorf("got %+v", got)
 			}
 			if !f.has(t, `{"type":"extension_ui_response","id":"ask-c1",`+tt.want+`}`) {
-				t.Errorf("given %q", f.given(t))
+				t.Errorf("given %q", f.Given(t))
 			}
 			if err := s.Decide(t.Context(), tt.d); !errors.Is(err, agent.ErrNotPending) {
 				t.Errorf("a second time: %v", err)
@@ -243,7 +244,7 @@ func TestAnUnknownVerdict(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{asking(question("bash", "c1", command("make")))}})
 	s := f.start(t, agent.Options{})
 	send(t, s, "go")
-	until[agent.Permission](t, s)
+	agenttest.Until[agent.Permission](t, s)
 	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "c1", Verdict: "maybe"}); err == nil || errors.Is(err, agent.ErrNotPending) {
 		t.Errorf("got %v", err)
 	}
@@ -262,7 +263,7 @@ func TestTwoCallsUnderOneID(t *testing.T) {
 	s := f.start(t, agent.Options{})
 	send(t, s, "go")
 	for _, id := range []string{"c1", "ask-2", "ask-3"} {
-		if p, _ := until[agent.Permission](t, s); p.CallID != id {
+		if p, _ := agenttest.Until[agent.Permission](t, s); p.CallID != id {
 			t.Errorf("asked %+v", p)
 		}
 	}
@@ -275,15 +276,15 @@ func TestAQuestionThatIsTakenBack(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{{acceptLine, beginLine, question("bash", "c1", command("a")), "await", "await", end, ended("", "error", `,"errorMessage":"This operation was aborted"`), settledLine}}})
 	s := f.start(t, agent.Options{})
 	send(t, s, "go")
-	until[agent.Permission](t, s)
+	agenttest.Until[agent.Permission](t, s)
 	if err := s.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got, events := until[agent.Turn](t, s)
-	if w := of[agent.Withdrawn](events); got.Status != agent.Interrupted || got.Err != nil || !slices.Equal(w, []agent.Withdrawn{{CallID: "c1"}}) {
+	got, events := agenttest.Until[agent.Turn](t, s)
+	if w := agenttest.All[agent.Withdrawn](events); got.Status != agent.Interrupted || got.Err != nil || !slices.Equal(w, []agent.Withdrawn{{CallID: "c1"}}) {
 		t.Errorf("got %+v after %+v", got, events)
 	}
-	if r := of[agent.ToolResult](events); !slices.Equal(r, []agent.ToolResult{{CallID: "c1", Output: "Operation aborted", Error: true}}) {
+	if r := agenttest.All[agent.ToolResult](events); !slices.Equal(r, []agent.ToolResult{{CallID: "c1", Output: "Operation aborted", Error: true}}) {
 		t.Errorf("results %+v", r)
 	}
 }
@@ -299,13 +300,13 @@ func TestWhatOtherExtensionsAsk(t *testing.T) {
 		[]string{ui("x5", "select", `,"title":"{\"gate\":2,\"toolName\":\"bash\"}"`), "await", ui("x6", "notify", `,"message":"hi"`), ended("done", "stop", ""), settledLine},
 	)}})
 	s := f.start(t, agent.Options{Sandbox: agent.FullAccess})
-	_, events := turn(t, s, "go")
+	_, events := agenttest.Turn(t, s, "go")
 	for _, id := range []string{"x1", "x2", "x3", "x4", "x5"} {
 		if !f.has(t, `{"type":"extension_ui_response","id":"`+id+`","cancelled":true}`) {
-			t.Errorf("%s: given %q", id, f.given(t))
+			t.Errorf("%s: given %q", id, f.Given(t))
 		}
 	}
-	if n := of[agent.Notice](events); len(n) != 6 || len(of[agent.Permission](events)) > 0 || f.has(t, `"x6"`) {
+	if n := agenttest.All[agent.Notice](events); len(n) != 6 || len(agenttest.All[agent.Permission](events)) > 0 || f.has(t, `"x6"`) {
 		t.Errorf("told %+v", n)
 	}
 }

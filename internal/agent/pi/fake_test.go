@@ -1,7 +1,6 @@
 package pi_test
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -11,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
@@ -35,17 +34,11 @@ func TestMain(m *testing.M) {
 }
 
 // script is what pi says: Start before anything else, then a turn for each
-// prompt. A line that begins with a brace is a frame, in which @ID@ is the
-// session's id and @PROMPT@ that of the prompt; the others are
+// prompt, of which @PROMPT@ is the id. Beside the lines of agenttest.Player, it has
 //
-//	await         read a line of the adapter
-//	exit N TEXT   end with that code, TEXT on standard error
-//	die           end by a signal
 //	serve         read a line of the adapter, and answer it
 //	gather N      read N lines of the adapter, and answer them then
 //	absorb        take what was steered
-//	until FILE    wait for a file in the script's directory
-//	flood         say a line that is too long for anybody
 type script struct {
 	Version string
 	Open    bool   // the gate was not loaded
@@ -68,42 +61,27 @@ const (
 // player is pi.
 type player struct {
 	script
-	dir, id string
-	in      *bufio.Reader
-	given   *os.File
-	queued  []string // what was steered
+	*agenttest.Player
+	queued []string // what was steered
 }
 
 func play(dir string) {
-	p := &player{dir: dir, id: "fresh", in: bufio.NewReader(os.Stdin)}
-	text, err := os.ReadFile(filepath.Join(dir, "script"))
-	if err != nil || json.Unmarshal(text, &p.script) != nil {
-		syscall.Exit(99)
-	}
+	p := &player{}
+	p.Player = agenttest.NewPlayer(dir, &p.script)
 	if slices.Contains(os.Args, "--version") {
 		fmt.Print(p.Version)
 		return
 	}
-	keep(dir, "argv", os.Args[1:])
-	keep(dir, "env", os.Environ())
-	if p.given, err = os.OpenFile(filepath.Join(dir, "given"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
-		syscall.Exit(99)
-	}
+	p.Player.Open()
+	p.ID = "fresh"
 	if i := slices.Index(os.Args, "--session-id"); i > 0 {
-		p.id = os.Args[i+1]
+		p.ID = os.Args[i+1]
 	}
-	if slices.Contains(os.Args, "--extension") && !p.Open {
-		p.say(`{"type":"extension_ui_request","id":"u0","method":"setStatus","statusKey":"ratchet-gate","statusText":"closed"}`)
+	if slices.Contains(os.Args, "--extension") && !p.script.Open {
+		p.Say(`{"type":"extension_ui_request","id":"u0","method":"setStatus","statusKey":"ratchet-gate","statusText":"closed"}`)
 	}
 	p.act("", p.Start)
 	p.serve()
-}
-
-func keep(dir, name string, list []string) {
-	text, _ := json.Marshal(list)
-	if os.WriteFile(filepath.Join(dir, name), text, 0o600) != nil {
-		syscall.Exit(99)
-	}
 }
 
 func (p *player) serve() {
@@ -113,7 +91,7 @@ func (p *player) serve() {
 
 // handle answers the next line.
 func (p *player) handle() bool {
-	line, ok := p.await()
+	line, ok := p.Await()
 	if ok {
 		p.answer(line)
 	}
@@ -123,7 +101,7 @@ func (p *player) handle() bool {
 func (p *player) answer(line string) {
 	var f struct{ ID, Type, Message string }
 	if json.Unmarshal([]byte(line), &f) != nil {
-		p.exit(1, "a line that is no JSON")
+		p.Exit(1, "a line that is no JSON")
 	}
 	switch f.Type {
 	case "steer":
@@ -159,7 +137,7 @@ func (p *player) gather(n int) {
 	lines := make([]string, n)
 	for i := range lines {
 		var ok bool
-		if lines[i], ok = p.await(); !ok {
+		if lines[i], ok = p.Await(); !ok {
 			syscall.Exit(0)
 		}
 	}
@@ -170,37 +148,24 @@ func (p *player) gather(n int) {
 
 func (p *player) steer(id, text string) {
 	if p.Refuses {
-		p.say(`{"id":"` + id + `","type":"response","command":"steer","success":false,"error":"not now"}`)
+		p.Say(`{"id":"` + id + `","type":"response","command":"steer","success":false,"error":"not now"}`)
 		return
 	}
 	p.queued = append(p.queued, text)
-	p.say(`{"type":"queue_update","steering":["x"],"followUp":[]}`)
+	p.Say(`{"type":"queue_update","steering":["x"],"followUp":[]}`)
 	p.respond(id, "{}")
 }
 
 func (p *player) respond(id, data string) {
 	if data != "none" {
-		p.say(`{"id":"` + id + `","type":"response","success":true,"data":` + data + `}`)
+		p.Say(`{"id":"` + id + `","type":"response","success":true,"data":` + data + `}`)
 	}
-}
-
-func (p *player) await() (string, bool) {
-	line, err := p.in.ReadString('\n')
-	if err != nil {
-		return "", false
-	}
-	p.given.WriteString(line)
-	return line, true
 }
 
 func (p *player) act(prompt string, lines []string) {
 	for _, line := range lines {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
-		case "await":
-			if _, ok := p.await(); !ok {
-				syscall.Exit(0)
-			}
 		case "serve":
 			if !p.handle() {
 				syscall.Exit(0)
@@ -211,35 +176,10 @@ func (p *player) act(prompt string, lines []string) {
 			p.gather(n)
 		case "absorb":
 			p.queued = nil
-		case "exit":
-			var code int
-			fmt.Sscan(rest, &code)
-			_, text, _ := strings.Cut(rest, " ")
-			p.exit(code, text)
-		case "die":
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			time.Sleep(time.Hour)
-		case "until":
-			for !exists(filepath.Join(p.dir, rest)) {
-				time.Sleep(time.Millisecond)
-			}
-		case "flood":
-			for part := make([]byte, 1<<20); ; {
-				if _, err := os.Stdout.Write(part); err != nil {
-					syscall.Exit(0)
-				}
-			}
 		default:
-			p.say(strings.ReplaceAll(line, "@PROMPT@", prompt))
+			p.Act(strings.ReplaceAll(line, "@PROMPT@", prompt))
 		}
 	}
-}
-
-func (p *player) say(line string) { fmt.Println(strings.ReplaceAll(line, "@ID@", p.id)) }
-
-func (p *player) exit(code int, text string) {
-	fmt.Fprintln(os.Stderr, text)
-	syscall.Exit(code)
 }
 
 func exists(name string) bool {
@@ -248,23 +188,11 @@ func exists(name string) bool {
 }
 
 // fake is a pi that plays a script, as the test sees it.
-type fake struct{ dir, work, home string }
+type fake struct{ agenttest.Scripted }
 
 func newFake(t *testing.T, s script) fake {
 	t.Helper()
-	f := fake{dir: t.TempDir(), work: t.TempDir(), home: t.TempDir()}
-	f.play(t, s)
-	return f
-}
-
-// play says what pi will play.
-func (f fake) play(t *testing.T, s script) {
-	t.Helper()
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Join(f.dir, "script"), string(text))
+	return fake{agenttest.NewScripted(t, s)}
 }
 
 func put(t *testing.T, name, text string) {
@@ -279,53 +207,15 @@ func put(t *testing.T, name, text string) {
 
 // config has the variables that let this binary be pi.
 func (f fake) config(environ ...string) pi.Config {
-	self, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return pi.Config{
-		Argv:    []string{self},
-		Environ: append([]string{"PATH=/usr/bin:/bin", "HOME=" + f.home, fakeDir + "=" + f.dir, "GORACE=atexit_sleep_ms=0"}, environ...),
-		Allow:   []string{fakeDir, "GORACE"},
-	}
+	return pi.Config{Argv: []string{f.Program()}, Environ: f.Environ(fakeDir, environ...), Allow: []string{fakeDir, "GORACE"}}
 }
 
 func (f fake) adapter(environ ...string) agent.Adapter { return pi.New(f.config(environ...)) }
 
-// options fills in what every session needs.
-func (f fake) options(o agent.Options) agent.Options {
-	o.Dir = cmp.Or(o.Dir, f.work)
-	o.Sandbox = cmp.Or(o.Sandbox, agent.WorkspaceWrite)
-	return o
-}
-
 // start begins a session that ends with the test.
 func (f fake) start(t *testing.T, o agent.Options) agent.Session {
 	t.Helper()
-	return begin(t, f.config(), f.options(o))
-}
-
-// given are the lines that pi has read.
-func (f fake) given(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(f.dir, "given"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-}
-
-func (f fake) list(t *testing.T, name string) []string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(f.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []string
-	if err := json.Unmarshal(text, &list); err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return begin(t, f.config(), f.Options(o))
 }
 
 // Frames that most turns have.

@@ -32,10 +32,10 @@ func TestManifest(t *testing.T) {
 	if got := a.Manifest(t.Context()); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if argv := f.list(t, "argv"); argv[len(argv)-1] != "--no-session" || !empty(t, temp) {
+	if argv := f.Args(t); argv[len(argv)-1] != "--no-session" || !empty(t, temp) {
 		t.Errorf("asked with %q", argv)
 	}
-	if err := os.Remove(f.dir + "/script"); err != nil {
+	if err := os.Remove(f.Dir + "/script"); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.Manifest(t.Context()); !reflect.DeepEqual(got, want) {
@@ -66,8 +66,8 @@ func TestAManifestTrustsNoProject(t *testing.T) {
 	f := newFake(t, script{Version: "1"})
 	c := f.config()
 	c.Trust = pi.TrustProject
-	if m := pi.New(c).Manifest(t.Context()); m.Status != agent.Supported || slices.Contains(f.list(t, "argv"), "--approve") {
-		t.Errorf("got %+v with %q", m, f.list(t, "argv"))
+	if m := pi.New(c).Manifest(t.Context()); m.Status != agent.Supported || slices.Contains(f.Args(t), "--approve") {
+		t.Errorf("got %+v with %q", m, f.Args(t))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 // Finding H2. A pi before 0.80.4 ends a run, and what comes after it is told by
@@ -37,7 +38,7 @@ func TestAPiThatDoesNotTellThatItHasSettled(t *testing.T) {
 			frames := append([]string{acceptLine, beginLine}, tt.frames...)
 			s := newFake(t, script{Busy: tt.busy, Turns: [][]string{frames, frames}}).start(t, agent.Options{})
 			for range 2 - min(tt.busy, 1) {
-				got, _ := turn(t, s, "go")
+				got, _ := agenttest.Turn(t, s, "go")
 				e, failed := errors.AsType[*failure.Error](got.Err)
 				if got.Status != tt.status || got.Text != tt.text || failed != (tt.status == agent.Failed) {
 					t.Errorf("%s %q, %v", got.Status, got.Text, e)

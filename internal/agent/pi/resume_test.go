@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
 
 const gid = "20261121T164402-0a1b2c"
@@ -51,7 +52,7 @@ func TestAResume(t *testing.T) {
 			}
 			f := newFake(t, script{State: strings.Replace(tt.state, "FILE", file, 1)})
 			tt.o.Resume = gid
-			s, err := f.adapter().Start(t.Context(), f.options(tt.o))
+			s, err := f.adapter().Start(t.Context(), f.Options(tt.o))
 			if tt.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("got %v", err)
@@ -62,7 +63,7 @@ func TestAResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Stop(t.Context())
-			if e, _ := until[agent.Started](t, s); e != (agent.Started{SessionID: gid, Resumed: true}) || s.ID() != gid {
+			if e, _ := agenttest.Until[agent.Started](t, s); e != (agent.Started{SessionID: gid, Resumed: true}) || s.ID() != gid {
 				t.Errorf("%+v, the id is %q", e, s.ID())
 			}
 		})
@@ -88,7 +89,7 @@ func TestASavedSessionThatIsNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := newFake(t, script{State: stateOf(gid, file, "2")})
-			s, err := f.adapter().Start(t.Context(), f.options(agent.Options{Resume: gid}))
+			s, err := f.adapter().Start(t.Context(), f.Options(agent.Options{Resume: gid}))
 			if err != nil {
 				t.Fatal(err)
 			}

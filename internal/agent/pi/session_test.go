@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
@@ -25,35 +24,6 @@ func begin(t *testing.T, c pi.Config, o agent.Options) agent.Session {
 	return s
 }
 
-// until reads events to the first that is an E and returns it with those
-// before it.
-func until[E agent.Event](t *testing.T, s agent.Session) (E, []agent.Event) {
-	t.Helper()
-	var before []agent.Event
-	limit := time.After(agenttest.Patience)
-	for {
-		select {
-		case e, ok := <-s.Events():
-			if !ok {
-				t.Fatalf("no %T among the events %+v", *new(E), before)
-			}
-			if found, ok := e.(E); ok {
-				return found, before
-			}
-			before = append(before, e)
-		case <-limit:
-			t.Fatalf("no %T in time, but %+v", *new(E), before)
-		}
-	}
-}
-
-// turn sends a message and returns the turn with the events before its end.
-func turn(t *testing.T, s agent.Session, text string) (agent.Turn, []agent.Event) {
-	t.Helper()
-	send(t, s, text)
-	return until[agent.Turn](t, s)
-}
-
 func send(t *testing.T, s agent.Session, text string) {
 	t.Helper()
 	if err := s.Send(t.Context(), text); err != nil {
@@ -64,7 +34,7 @@ func send(t *testing.T, s agent.Session, text string) {
 // has says whether a line of the adapter has the text.
 func (f fake) has(t *testing.T, text string) bool {
 	t.Helper()
-	return slices.ContainsFunc(f.given(t), func(l string) bool { return strings.Contains(l, text) })
+	return slices.ContainsFunc(f.Given(t), func(l string) bool { return strings.Contains(l, text) })
 }
 
 const abortText = `"type":"abort"`
@@ -88,12 +58,12 @@ func TestWhatIsSent(t *testing.T) {
 	f := newFake(t, script{Turns: slices.Repeat([][]string{plain}, len(tests))})
 	s := f.start(t, agent.Options{})
 	for name, tt := range tests {
-		turn(t, s, tt.text)
+		agenttest.Turn(t, s, tt.text)
 		var frame struct {
 			ID, Type string
 			Message  *string
 		}
-		sent := f.given(t)
+		sent := f.Given(t)
 		sent = slices.DeleteFunc(sent, func(line string) bool { return !strings.Contains(line, `"type":"prompt"`) })
 		last := sent[len(sent)-1]
 		if err := json.Unmarshal([]byte(last), &frame); err != nil || frame.ID == "" || frame.Type != "prompt" || frame.Message == nil || *frame.Message != tt.want {
@@ -110,17 +80,17 @@ func TestAnInterruptThatComesBeforeTheTurn(t *testing.T) {
 	if err := s.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := until[agent.Turn](t, s); got.Status != agent.Interrupted || got.Text != "hel" || got.Err != nil {
+	if got, _ := agenttest.Until[agent.Turn](t, s); got.Status != agent.Interrupted || got.Text != "hel" || got.Err != nil {
 		t.Errorf("got %+v", got)
 	}
 	aborts := 0
-	for _, line := range f.given(t) {
+	for _, line := range f.Given(t) {
 		if strings.Contains(line, abortText) {
 			aborts++
 		}
 	}
 	if aborts != 2 {
-		t.Errorf("given %q", f.given(t))
+		t.Errorf("given %q", f.Given(t))
 	}
 }
 
@@ -131,10 +101,10 @@ func TestAnInterruptWithoutATurnIsNotSent(t *testing.T) {
 		if err := s.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		turn(t, s, "go")
+		agenttest.Turn(t, s, "go")
 	}
 	if f.has(t, abortText) {
-		t.Errorf("given %q", f.given(t))
+		t.Errorf("given %q", f.Given(t))
 	}
 }
 
@@ -142,18 +112,18 @@ func TestAStopInATurn(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{{acceptLine, beginLine, delta("hel"), "await", "await", ended("hel", "aborted", ""), settledLine}}})
 	s := f.start(t, agent.Options{})
 	send(t, s, "go")
-	until[agent.Text](t, s)
+	agenttest.Until[agent.Text](t, s)
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := until[agent.Turn](t, s); got.Status != agent.Interrupted || got.Text != "hel" {
+	if got, _ := agenttest.Until[agent.Turn](t, s); got.Status != agent.Interrupted || got.Text != "hel" {
 		t.Errorf("got %+v", got)
 	}
 	if e, ok := <-s.Events(); ok {
 		t.Errorf("after the end: %+v", e)
 	}
 	if !f.has(t, abortText) {
-		t.Errorf("given %q", f.given(t))
+		t.Errorf("given %q", f.Given(t))
 	}
 	if err := s.Send(t.Context(), "more"); !errors.Is(err, agent.ErrGone) || s.Alive() {
 		t.Errorf("send after the end: %v, alive is %v", err, s.Alive())
@@ -168,13 +138,13 @@ func TestAStopByForce(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{{acceptLine, beginLine, question("write", "c1", `{"path":"a"}`), "until never"}}})
 	s := f.start(t, agent.Options{})
 	send(t, s, "go")
-	until[agent.Permission](t, s)
+	agenttest.Until[agent.Permission](t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if w, _ := until[agent.Withdrawn](t, s); w.CallID != "c1" {
+	if w, _ := agenttest.Until[agent.Withdrawn](t, s); w.CallID != "c1" {
 		t.Errorf("got %+v", w)
 	}
 	if e, ok := <-s.Events(); ok {
@@ -197,8 +167,8 @@ func TestAPiThatEnds(t *testing.T) {
 			f := newFake(t, script{Turns: [][]string{{acceptLine, beginLine, question("write", "c1", `{"path":"a"}`), "await", delta("hel"), tt.how}}})
 			s := f.start(t, agent.Options{})
 			send(t, s, "go")
-			got, events := until[agent.Exit](t, s)
-			if got != tt.want || len(of[agent.Turn](events)) > 0 || len(of[agent.Withdrawn](events)) != 1 {
+			got, events := agenttest.Until[agent.Exit](t, s)
+			if got != tt.want || len(agenttest.All[agent.Turn](events)) > 0 || len(agenttest.All[agent.Withdrawn](events)) != 1 {
 				t.Errorf("got %+v after %+v", got, events)
 			}
 			if e, ok := <-s.Events(); ok {
@@ -218,10 +188,10 @@ func TestAPiThatEnds(t *testing.T) {
 func TestAPiThatEndsWithItsTurn(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{slices.Concat(plain, []string{"exit 1 x"})}})
 	s := f.start(t, agent.Options{})
-	if got, _ := turn(t, s, "go"); got.Status != agent.Completed || got.Text != "hello" {
+	if got, _ := agenttest.Turn(t, s, "go"); got.Status != agent.Completed || got.Text != "hello" {
 		t.Errorf("got %+v", got)
 	}
-	until[agent.Exit](t, s)
+	agenttest.Until[agent.Exit](t, s)
 }
 
 func TestALineThatIsTooLong(t *testing.T) {
@@ -229,18 +199,7 @@ func TestALineThatIsTooLong(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{{acceptLine, "flood"}}})
 	s := f.start(t, agent.Options{})
 	send(t, s, "go")
-	if e, _ := until[agent.Exit](t, s); e.Code != -1 || !strings.Contains(e.Stderr, "a line of more than") || s.Alive() {
+	if e, _ := agenttest.Until[agent.Exit](t, s); e.Code != -1 || !strings.Contains(e.Stderr, "a line of more than") || s.Alive() {
 		t.Errorf("got %+v, alive is %v", e, s.Alive())
 	}
-}
-
-// of are the events of a kind.
-func of[E agent.Event](events []agent.Event) []E {
-	var list []E
-	for _, e := range events {
-		if found, ok := e.(E); ok {
-			list = append(list, found)
-		}
-	}
-	return list
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
@@ -50,8 +51,8 @@ func TestArguments(t *testing.T) {
 			f := newFake(t, script{})
 			c := f.config()
 			c.Argv, c.Trust = append(c.Argv, "lead", "-x"), tt.trust
-			begin(t, c, f.options(tt.o))
-			got := f.list(t, "argv")
+			begin(t, c, f.Options(tt.o))
+			got := f.Args(t)
 			want := append([]string{"lead", "-x"}, slices.Concat(tt.want...)...)
 			for i, arg := range want {
 				switch arg {
@@ -76,7 +77,7 @@ func TestWhatIsLent(t *testing.T) {
 			if err := s.Send(t.Context(), "go"); err != nil {
 				t.Fatal(err)
 			}
-			until[agent.Exit](t, s)
+			agenttest.Until[agent.Exit](t, s)
 		},
 	}
 	for name, end := range ends {
@@ -85,7 +86,7 @@ func TestWhatIsLent(t *testing.T) {
 			t.Setenv("TMPDIR", temp)
 			f := newFake(t, script{Turns: [][]string{{"exit 1 x"}}})
 			s := f.start(t, agent.Options{System: "be brief\n"})
-			argv := f.list(t, "argv")
+			argv := f.Args(t)
 			gate, system := flag(argv, "--extension"), flag(argv, "--append-system-prompt")
 			for path, want := range map[string]os.FileMode{filepath.Dir(gate): 0o700 | os.ModeDir, gate: 0o600, system: 0o600} {
 				if info, err := os.Stat(path); err != nil || info.Mode() != want {
@@ -116,8 +117,8 @@ func empty(t *testing.T, dir string) bool {
 func TestNothingStartsWithoutTheGate(t *testing.T) {
 	t.Run("that cannot be written", func(t *testing.T) {
 		f := newFake(t, script{})
-		t.Setenv("TMPDIR", filepath.Join(f.home, "none"))
-		if _, err := f.adapter().Start(t.Context(), f.options(agent.Options{})); !errors.Is(err, agent.ErrUnavailable) || f.ran() {
+		t.Setenv("TMPDIR", filepath.Join(f.Home, "none"))
+		if _, err := f.adapter().Start(t.Context(), f.Options(agent.Options{})); !errors.Is(err, agent.ErrUnavailable) || f.ran() {
 			t.Errorf("got %v, ran is %v", err, f.ran())
 		}
 	})
@@ -125,7 +126,7 @@ func TestNothingStartsWithoutTheGate(t *testing.T) {
 		temp := t.TempDir()
 		t.Setenv("TMPDIR", temp)
 		f := newFake(t, script{Open: true})
-		if _, err := f.adapter().Start(t.Context(), f.options(agent.Options{})); !errors.Is(err, agent.ErrUnavailable) || !empty(t, temp) {
+		if _, err := f.adapter().Start(t.Context(), f.Options(agent.Options{})); !errors.Is(err, agent.ErrUnavailable) || !empty(t, temp) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -134,7 +135,7 @@ func TestNothingStartsWithoutTheGate(t *testing.T) {
 	})
 }
 
-func (f fake) ran() bool { return exists(filepath.Join(f.dir, "argv")) }
+func (f fake) ran() bool { return exists(filepath.Join(f.Dir, "argv")) }
 
 func TestRefusedOptions(t *testing.T) {
 	f := newFake(t, script{})
@@ -143,14 +144,14 @@ func TestRefusedOptions(t *testing.T) {
 		o     agent.Options
 		want  error
 	}{
-		"a directory that is not there": {"", agent.Options{Dir: filepath.Join(f.work, "none"), Sandbox: agent.ReadOnly}, nil},
+		"a directory that is not there": {"", agent.Options{Dir: filepath.Join(f.Work, "none"), Sandbox: agent.ReadOnly}, nil},
 		"a directory that is relative":  {"", agent.Options{Dir: ".", Sandbox: agent.ReadOnly}, nil},
-		"the zero sandbox":              {"", agent.Options{Dir: f.work}, nil},
-		"an unknown sandbox":            {"", agent.Options{Dir: f.work, Sandbox: "house"}, nil},
-		"an unknown trust":              {"everybody", agent.Options{Dir: f.work, Sandbox: agent.ReadOnly}, nil},
-		"an id with a space":            {"", agent.Options{Dir: f.work, Sandbox: agent.ReadOnly, Resume: "a b"}, agent.ErrNoSession},
-		"an id that is a path":          {"", agent.Options{Dir: f.work, Sandbox: agent.ReadOnly, Resume: "../a"}, agent.ErrNoSession},
-		"an id that is a flag":          {"", agent.Options{Dir: f.work, Sandbox: agent.ReadOnly, Resume: "--approve"}, agent.ErrNoSession},
+		"the zero sandbox":              {"", agent.Options{Dir: f.Work}, nil},
+		"an unknown sandbox":            {"", agent.Options{Dir: f.Work, Sandbox: "house"}, nil},
+		"an unknown trust":              {"everybody", agent.Options{Dir: f.Work, Sandbox: agent.ReadOnly}, nil},
+		"an id with a space":            {"", agent.Options{Dir: f.Work, Sandbox: agent.ReadOnly, Resume: "a b"}, agent.ErrNoSession},
+		"an id that is a path":          {"", agent.Options{Dir: f.Work, Sandbox: agent.ReadOnly, Resume: "../a"}, agent.ErrNoSession},
+		"an id that is a flag":          {"", agent.Options{Dir: f.Work, Sandbox: agent.ReadOnly, Resume: "--approve"}, agent.ErrNoSession},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,13 +176,13 @@ func TestEnvironment(t *testing.T) {
 	}
 	base := func(f fake) []string {
 		return []string{
-			"ANTHROPIC_API_KEY=sk-1", "FAKE_PI_DIR=" + f.dir, "GORACE=atexit_sleep_ms=0", "HOME=" + f.home, "HTTPS_PROXY=http://p", "LANG=C.UTF-8",
+			"ANTHROPIC_API_KEY=sk-1", "FAKE_PI_DIR=" + f.Dir, "GORACE=atexit_sleep_ms=0", "HOME=" + f.Home, "HTTPS_PROXY=http://p", "LANG=C.UTF-8",
 			"LC_ALL=C", "MORE=1", "OPENROUTER_API_KEY=sk-2", "PATH=/usr/bin:/bin", "PI_CODING_AGENT_DIR=/conf", "PI_ENTWURF_DIR=/sockets",
 			"PI_SKIP_VERSION_CHECK=0", "PI_TELEMETRY=0", "USER=u",
 		}
 	}
 	sessions := func(f fake) string {
-		real, err := filepath.EvalSymlinks(f.work)
+		real, err := filepath.EvalSymlinks(f.Work)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,10 +195,10 @@ func TestEnvironment(t *testing.T) {
 		f := newFake(t, script{})
 		c := f.config(ours...)
 		c.Trust = trust
-		begin(t, c, f.options(agent.Options{Env: []string{"MORE=1", "PI_SKIP_VERSION_CHECK=0"}}))
+		begin(t, c, f.Options(agent.Options{Env: []string{"MORE=1", "PI_SKIP_VERSION_CHECK=0"}}))
 		want := append(base(f), more(f)...)
 		slices.Sort(want)
-		if got := f.list(t, "env"); !slices.Equal(got, want) {
+		if got := f.Variables(t); !slices.Equal(got, want) {
 			t.Errorf("trust %q:\ngot  %q\nwant %q", trust, got, want)
 		}
 	}
@@ -217,17 +218,17 @@ func TestWhereSessionsAre(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, script{})
-			link := filepath.Join(f.home, "link")
-			if err := os.Symlink(f.work, link); err != nil {
+			link := filepath.Join(f.Home, "link")
+			if err := os.Symlink(f.Work, link); err != nil {
 				t.Fatal(err)
 			}
-			begin(t, f.config(tt.environ...), f.options(agent.Options{Dir: link}))
-			real, err := filepath.EvalSymlinks(f.work)
+			begin(t, f.config(tt.environ...), f.Options(agent.Options{Dir: link}))
+			real, err := filepath.EvalSymlinks(f.Work)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := "PI_CODING_AGENT_SESSION_DIR=" + strings.NewReplacer("HOME", f.home, "DIR", strings.ReplaceAll(real[1:], "/", "-")).Replace(tt.want)
-			if got := f.list(t, "env"); !slices.Contains(got, want) {
+			want := "PI_CODING_AGENT_SESSION_DIR=" + strings.NewReplacer("HOME", f.Home, "DIR", strings.ReplaceAll(real[1:], "/", "-")).Replace(tt.want)
+			if got := f.Variables(t); !slices.Contains(got, want) {
 				t.Errorf("got %q, want %s", got, want)
 			}
 		})
@@ -236,17 +237,17 @@ func TestWhereSessionsAre(t *testing.T) {
 
 func TestNoProgram(t *testing.T) {
 	f := newFake(t, script{})
-	text := filepath.Join(f.dir, "pi")
+	text := filepath.Join(f.Dir, "pi")
 	put(t, text, "no program")
 	for name, tt := range map[string]struct {
 		c    pi.Config
 		want string
 	}{
-		"none on PATH":              {pi.Config{Environ: []string{"PATH=" + f.dir + ":relative:" + f.home}}, f.dir + ", " + f.home},
+		"none on PATH":              {pi.Config{Environ: []string{"PATH=" + f.Dir + ":relative:" + f.Home}}, f.Dir + ", " + f.Home},
 		"no such file":              {pi.Config{Argv: []string{"/none/pi"}}, "/none/pi"},
 		"a file that is no program": {pi.Config{Argv: []string{text}}, text},
 	} {
-		_, err := pi.New(tt.c).Start(t.Context(), f.options(agent.Options{}))
+		_, err := pi.New(tt.c).Start(t.Context(), f.Options(agent.Options{}))
 		if !errors.Is(err, agent.ErrUnavailable) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -259,12 +260,12 @@ func TestNoProgram(t *testing.T) {
 func TestAProgramOnPATH(t *testing.T) {
 	f := newFake(t, script{})
 	c := f.config()
-	if err := os.Symlink(c.Argv[0], filepath.Join(f.home, "pi")); err != nil {
+	if err := os.Symlink(c.Argv[0], filepath.Join(f.Home, "pi")); err != nil {
 		t.Fatal(err)
 	}
 	c.Argv = nil
-	c.Environ[0] = "PATH=" + f.home
-	begin(t, c, f.options(agent.Options{}))
+	c.Environ[0] = "PATH=" + f.Home
+	begin(t, c, f.Options(agent.Options{}))
 }
 
 func TestAPiThatEndsAtItsStart(t *testing.T) {
@@ -281,7 +282,7 @@ func TestAPiThatEndsAtItsStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, script{Start: []string{tt.how}})
-			_, err := f.adapter().Start(t.Context(), f.options(agent.Options{}))
+			_, err := f.adapter().Start(t.Context(), f.Options(agent.Options{}))
 			e, ok := errors.AsType[*failure.Error](err)
 			if tt.want.Code == "" && errors.Is(err, agent.ErrUnavailable) {
 				return
@@ -300,7 +301,7 @@ func TestAStartThatIsGivenUp(t *testing.T) {
 		eventually.Holds(t, "start", f.ran)
 		cancel()
 	}()
-	if _, err := f.adapter().Start(ctx, f.options(agent.Options{})); !errors.Is(err, context.Canceled) {
+	if _, err := f.adapter().Start(ctx, f.Options(agent.Options{})); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

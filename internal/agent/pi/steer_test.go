@@ -24,7 +24,7 @@ func steered(lines ...string) []string {
 // asked are the commands that pi was given, but for those of every turn.
 func (f fake) asked(t *testing.T) (words []string) {
 	t.Helper()
-	for _, line := range f.given(t) {
+	for _, line := range f.Given(t) {
 		var c struct{ Type, Message string }
 		if err := json.Unmarshal([]byte(line), &c); err != nil {
 			t.Fatal(err)
@@ -66,12 +66,12 @@ func TestSteer(t *testing.T) {
 			f := newFake(t, row.script)
 			s := f.start(t, agent.Options{})
 			send(t, s, "go")
-			until[agent.Text](t, s)
+			agenttest.Until[agent.Text](t, s)
 			err := s.(agent.Steerer).Steer(t.Context(), "and this")
 			if _, refused := errors.AsType[*failure.Error](err); refused != row.refused || (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 				t.Errorf("%v", err)
 			}
-			turn, _ := until[agent.Turn](t, s)
+			turn, _ := agenttest.Until[agent.Turn](t, s)
 			if turn.Status != agent.Completed || turn.Text != row.says {
 				t.Errorf("%+v", turn)
 			}
@@ -92,8 +92,8 @@ func TestNothingToSteer(t *testing.T) {
 	if err := s.Steer(t.Context(), "x"); !errors.Is(err, agent.ErrNoTurn) {
 		t.Errorf("before pi has begun: %v", err)
 	}
-	put(t, f.dir+"/go", "")
-	until[agent.Turn](t, s)
+	put(t, f.Dir+"/go", "")
+	agenttest.Until[agent.Turn](t, s)
 	if err := s.Steer(t.Context(), "x"); !errors.Is(err, agent.ErrNoTurn) {
 		t.Errorf("after a turn: %v", err)
 	}
@@ -104,14 +104,14 @@ func TestAnInterruptDropsWhatWasSteered(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{steered("serve", "serve", "serve", ended("", "aborted", ""))}})
 	s := f.start(t, agent.Options{}).(agent.Steerer)
 	send(t, s, "go")
-	until[agent.Text](t, s)
+	agenttest.Until[agent.Text](t, s)
 	if err := s.Steer(t.Context(), "/and this"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if turn, _ := until[agent.Turn](t, s); turn.Status != agent.Interrupted {
+	if turn, _ := agenttest.Until[agent.Turn](t, s); turn.Status != agent.Interrupted {
 		t.Errorf("%+v", turn)
 	}
 	if got := strings.Join(f.asked(t)[:4], "|"); got != "prompt go|steer  /and this|clear_queue|abort" {
@@ -126,13 +126,13 @@ func TestSteerWhomNobodyAnswers(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{steered("await", "until die", "die")}})
 	s := f.start(t, agent.Options{}).(agent.Steerer)
 	send(t, s, "go")
-	until[agent.Text](t, s)
+	agenttest.Until[agent.Text](t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Steer(ctx, "x"); !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody waits: %v", err)
 	}
-	put(t, f.dir+"/die", "")
+	put(t, f.Dir+"/die", "")
 	if err := s.Steer(t.Context(), "x"); !errors.Is(err, agent.ErrGone) && !errors.Is(err, agent.ErrNoTurn) {
 		t.Errorf("pi dies: %v", err)
 	}

@@ -16,7 +16,7 @@ import (
 func TestATurn(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{plain}})
 	s := f.start(t, agent.Options{})
-	got, events := turn(t, s, "go")
+	got, events := agenttest.Turn(t, s, "go")
 	if got.Cost == nil || *got.Cost != 3300 || got.Took <= 0 {
 		t.Errorf("it cost %v and took %v", got.Cost, got.Took)
 	}
@@ -31,10 +31,10 @@ func TestATurn(t *testing.T) {
 	if e := events[0]; e != (agent.Started{SessionID: "fresh"}) || s.ID() != "fresh" {
 		t.Errorf("began with %+v, the id is %q", e, s.ID())
 	}
-	if pieces := of[agent.Text](events); !slices.Equal(pieces, []agent.Text{{Text: "hel"}, {Text: "lo"}}) {
+	if pieces := agenttest.All[agent.Text](events); !slices.Equal(pieces, []agent.Text{{Text: "hel"}, {Text: "lo"}}) {
 		t.Errorf("said %+v", pieces)
 	}
-	if used := of[agent.UsageUpdate](events); !slices.Equal(used, []agent.UsageUpdate{{Tokens: want.Tokens, Context: agent.Context{Used: 1420, Total: 200000}}}) {
+	if used := agenttest.All[agent.UsageUpdate](events); !slices.Equal(used, []agent.UsageUpdate{{Tokens: want.Tokens, Context: agent.Context{Used: 1420, Total: 200000}}}) {
 		t.Errorf("used %+v", used)
 	}
 }
@@ -66,7 +66,7 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 	s := newFake(t, all).start(t, agent.Options{})
 	for _, name := range names {
-		got, events := turn(t, s, "go")
+		got, events := agenttest.Turn(t, s, "go")
 		if said, want := agenttest.Said(events), tests[name]; said != want.said || got.Text != want.last {
 			t.Errorf("%s: said %q, at last %q", name, said, got.Text)
 		}
@@ -102,11 +102,11 @@ func TestHowATurnEnds(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, script{Turns: [][]string{tt.frames, plain}})
 			s := f.start(t, agent.Options{})
-			got, _ := turn(t, s, "go")
+			got, _ := agenttest.Turn(t, s, "go")
 			if got.Status != tt.want || got.Err == nil != (tt.err == "") || got.Err != nil && got.Err.Error() != tt.err {
 				t.Errorf("got %+v", got)
 			}
-			if next, _ := turn(t, s, "again"); next.Status != agent.Completed || next.Text != "hello" {
+			if next, _ := agenttest.Turn(t, s, "again"); next.Status != agent.Completed || next.Text != "hello" {
 				t.Errorf("then %+v", next)
 			}
 		})
@@ -123,7 +123,7 @@ func TestTheEndDoesNotDependOnFigures(t *testing.T) {
 		`{}`: {Used: 1420, Total: 200000},
 	} {
 		f := newFake(t, script{Stats: answer, Turns: [][]string{plain}})
-		if got, _ := turn(t, f.start(t, agent.Options{}), "go"); got.Status != agent.Completed || got.Context != want {
+		if got, _ := agenttest.Turn(t, f.start(t, agent.Options{}), "go"); got.Status != agent.Completed || got.Context != want {
 			t.Errorf("%s: got %+v", answer, got)
 		}
 	}
@@ -137,17 +137,17 @@ func TestWhatATurnUses(t *testing.T) {
 		turnOf(`{"type":"message_end","message":{"role":"assistant","stopReason":"stop","usage":{"output":1,"cost":{"total":-3}}}}`),
 	}})
 	s := f.start(t, agent.Options{})
-	got, _ := turn(t, s, "go")
+	got, _ := agenttest.Turn(t, s, "go")
 	if got.Tokens != (agent.Tokens{Input: 2815, Output: 43, Cached: 600}) || *got.Cost != 756_600 {
 		t.Errorf("used %+v for %v", got.Tokens, got.Cost)
 	}
-	if got, _ = turn(t, s, "go"); got.Tokens != (agent.Tokens{Input: 1400, Output: 20, Cached: 300}) || *got.Cost != 3300 {
+	if got, _ = agenttest.Turn(t, s, "go"); got.Tokens != (agent.Tokens{Input: 1400, Output: 20, Cached: 300}) || *got.Cost != 3300 {
 		t.Errorf("then %+v for %v", got.Tokens, got.Cost)
 	}
-	if got, _ = turn(t, s, "go"); got.Tokens != (agent.Tokens{}) || got.Cost != nil {
+	if got, _ = agenttest.Turn(t, s, "go"); got.Tokens != (agent.Tokens{}) || got.Cost != nil {
 		t.Errorf("and %+v for %v", got.Tokens, got.Cost)
 	}
-	if got, _ = turn(t, s, "go"); got.Cost == nil || *got.Cost != 0 {
+	if got, _ = agenttest.Turn(t, s, "go"); got.Cost == nil || *got.Cost != 0 {
 		t.Errorf("a price below zero: %v", got.Cost)
 	}
 }
@@ -162,11 +162,11 @@ func TestCallsAndResults(t *testing.T) {
 		ended("done", "stop", ""),
 	)
 	f := newFake(t, script{Turns: [][]string{frames}})
-	_, events := turn(t, f.start(t, agent.Options{}), "go")
-	if uses := of[agent.ToolUse](events); len(uses) != 1 || uses[0].CallID != "c1" || uses[0].Tool != "read" || string(uses[0].Input) != `{"path":"a"}` {
+	_, events := agenttest.Turn(t, f.start(t, agent.Options{}), "go")
+	if uses := agenttest.All[agent.ToolUse](events); len(uses) != 1 || uses[0].CallID != "c1" || uses[0].Tool != "read" || string(uses[0].Input) != `{"path":"a"}` {
 		t.Errorf("calls %+v", uses)
 	}
-	if results := of[agent.ToolResult](events); !slices.Equal(results, []agent.ToolResult{{CallID: "c1", Output: "x\n[image]"}}) {
+	if results := agenttest.All[agent.ToolResult](events); !slices.Equal(results, []agent.ToolResult{{CallID: "c1", Output: "x\n[image]"}}) {
 		t.Errorf("results %+v", results)
 	}
 }
@@ -177,9 +177,9 @@ func TestWhatElseIsTold(t *testing.T) {
 		`{"type":"message_update","assistantMessageEvent":{"type":"thinking_delta","delta":"hm"}}`, `{"type":"invented"}`, ended("", "stop", ""),
 	)
 	f := newFake(t, script{Turns: [][]string{frames}})
-	_, events := turn(t, f.start(t, agent.Options{}), "go")
+	_, events := agenttest.Turn(t, f.start(t, agent.Options{}), "go")
 	told := map[string]string{}
-	for _, n := range of[agent.Notice](events) {
+	for _, n := range agenttest.All[agent.Notice](events) {
 		told[n.Name] = string(n.Data)
 		if n.Stall != (n.Name == "auto_retry_start") {
 			t.Errorf("%s: stall is %v", n.Name, n.Stall)
@@ -188,7 +188,7 @@ func TestWhatElseIsTold(t *testing.T) {
 	if !strings.Contains(told["auto_retry_start"], "2000") || told["auto_retry_end"] == "" || told["agent_end"] != "" {
 		t.Errorf("told %q", told)
 	}
-	if raw := of[agent.Raw](events); len(raw) != 2 || !strings.Contains(string(raw[0].Frame), "thinking_delta") || !strings.Contains(string(raw[1].Frame), "invented") {
+	if raw := agenttest.All[agent.Raw](events); len(raw) != 2 || !strings.Contains(string(raw[0].Frame), "thinking_delta") || !strings.Contains(string(raw[1].Frame), "invented") {
 		t.Errorf("raw %s", raw)
 	}
 }
@@ -199,12 +199,12 @@ func TestWhatComesOutsideOfATurn(t *testing.T) {
 	first := slices.Concat(plain, []string{"await", "await", answerTo("state-1", "{}"), answerTo("stats-1", fakeStats)}, stray)
 	f := newFake(t, script{Turns: [][]string{first, slices.Concat([]string{settledLine}, plain)}})
 	s := f.start(t, agent.Options{})
-	turn(t, s, "go")
-	n, events := until[agent.Notice](t, s)
-	if n.Name != "session_info_changed" || len(of[agent.Raw](events)) != 4 || len(events) != 4 {
+	agenttest.Turn(t, s, "go")
+	n, events := agenttest.Until[agent.Notice](t, s)
+	if n.Name != "session_info_changed" || len(agenttest.All[agent.Raw](events)) != 4 || len(events) != 4 {
 		t.Errorf("%+v after %+v", n, events)
 	}
-	if got, _ := turn(t, s, "again"); got.Status != agent.Completed || got.Text != "hello" {
+	if got, _ := agenttest.Turn(t, s, "again"); got.Status != agent.Completed || got.Text != "hello" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -238,7 +238,7 @@ func TestErrors(t *testing.T) {
 	}
 	s := newFake(t, all).start(t, agent.Options{})
 	for _, text := range texts {
-		got, _ := turn(t, s, "go")
+		got, _ := agenttest.Turn(t, s, "go")
 		if e, ok := errors.AsType[*failure.Error](got.Err); !ok || *e != tests[text] {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", text, got.Err, tests[text])
 		}
@@ -247,7 +247,7 @@ func TestErrors(t *testing.T) {
 
 func TestASubscriptionThatIsUsedUp(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{turnOf(ended("", "error", `,"errorMessage":"You have hit your ChatGPT usage limit (plus plan). Try again in ~90 min."`))}})
-	got, _ := turn(t, f.start(t, agent.Options{}), "go")
+	got, _ := agenttest.Turn(t, f.start(t, agent.Options{}), "go")
 	l, ok := errors.AsType[*failure.Limited](got.Err)
 	if !ok || l.Cause.Code != failure.RateLimit || time.Until(l.Until) < 90*time.Minute || time.Until(l.Until) > 91*time.Minute {
 		t.Errorf("got %v", got.Err)
