@@ -31,60 +31,60 @@ var edits = []struct {
 	want files
 }{
 	{"nothing", sh(""), sample},
-	{"a file is changed", sh("echo x >>main.go"), with(sample, files{"main.go": sample["main.go"] + "x\n"})},
-	{"a file is made", sh("mkdir -p new/dir; echo x >new/dir/f"), with(sample, files{"new/dir/f": "x\n"})},
-	{"an empty file is made", sh("touch empty"), with(sample, files{"empty": ""})},
-	{"an executable file is made", sh("echo x >tool; chmod 700 tool"), with(sample, files{"tool*": "x\n"})},
-	{"a file is deleted", sh("rm lib/b/deep/x.txt"), with(sample, nil, "lib/b/deep/x.txt")},
-	{"a directory is deleted", sh("rm -r lib/a"), with(sample, nil, "lib/a/one.txt", "lib/a/two.txt")},
-	{"a file is emptied", sh(": >main.go"), with(sample, files{"main.go": ""})},
-	{"a file is renamed", sh("mv main.go cmd.go"), with(sample, files{"cmd.go": sample["main.go"]}, "main.go")},
-	{"a binary file is renamed", sh("mv blob.bin other.bin"), with(sample, files{"other.bin": sample["blob.bin"]}, "blob.bin")},
+	{"a file is changed", sh("echo x >>main.go"), sample.With(files{"main.go": sample["main.go"] + "x\n"})},
+	{"a file is made", sh("mkdir -p new/dir; echo x >new/dir/f"), sample.With(files{"new/dir/f": "x\n"})},
+	{"an empty file is made", sh("touch empty"), sample.With(files{"empty": ""})},
+	{"an executable file is made", sh("echo x >tool; chmod 700 tool"), sample.With(files{"tool*": "x\n"})},
+	{"a file is deleted", sh("rm lib/b/deep/x.txt"), sample.With(nil, "lib/b/deep/x.txt")},
+	{"a directory is deleted", sh("rm -r lib/a"), sample.With(nil, "lib/a/one.txt", "lib/a/two.txt")},
+	{"a file is emptied", sh(": >main.go"), sample.With(files{"main.go": ""})},
+	{"a file is renamed", sh("mv main.go cmd.go"), sample.With(files{"cmd.go": sample["main.go"]}, "main.go")},
+	{"a binary file is renamed", sh("mv blob.bin other.bin"), sample.With(files{"other.bin": sample["blob.bin"]}, "blob.bin")},
 	{"a file is renamed and changed", sh("mkdir cmd; sed s/main/cmd/ main.go >cmd/main.go; rm main.go"),
-		with(sample, files{"cmd/main.go": "package cmd\n\nfunc cmd() {\n}\n"}, "main.go")},
-	{"a file is renamed in letter case only", sh("mv README.md x; mv x readme.md"), with(sample, files{"readme.md": sample["README.md"]}, "README.md")},
+		sample.With(files{"cmd/main.go": "package cmd\n\nfunc cmd() {\n}\n"}, "main.go")},
+	{"a file is renamed in letter case only", sh("mv README.md x; mv x readme.md"), sample.With(files{"readme.md": sample["README.md"]}, "README.md")},
 	{"two files change places", sh("mv main.go x; mv README.md main.go; mv x README.md"),
-		with(sample, files{"main.go": sample["README.md"], "README.md": sample["main.go"]})},
-	{"a file becomes executable", sh("chmod 755 main.go"), with(sample, files{"main.go*": sample["main.go"]}, "main.go")},
-	{"a file is executable no more", sh("chmod 644 run.sh"), with(sample, files{"run.sh": sample["run.sh*"]}, "run.sh*")},
-	{"a binary file becomes executable", sh("chmod 755 blob.bin"), with(sample, files{"blob.bin*": sample["blob.bin"]}, "blob.bin")},
+		sample.With(files{"main.go": sample["README.md"], "README.md": sample["main.go"]})},
+	{"a file becomes executable", sh("chmod 755 main.go"), sample.With(files{"main.go*": sample["main.go"]}, "main.go")},
+	{"a file is executable no more", sh("chmod 644 run.sh"), sample.With(files{"run.sh": sample["run.sh*"]}, "run.sh*")},
+	{"a binary file becomes executable", sh("chmod 755 blob.bin"), sample.With(files{"blob.bin*": sample["blob.bin"]}, "blob.bin")},
 	{"permissions that git does not have", sh("chmod 600 main.go; chmod 777 run.sh; chmod 700 lib"), sample},
-	{"a last line without line feed", sh("printf x >>main.go"), with(sample, files{"main.go": sample["main.go"] + "x"})},
-	{"carriage returns", sh(`printf 'a\r\nb\r\n' >lib/a/one.txt`), with(sample, files{"lib/a/one.txt": "a\r\nb\r\n"})},
-	{"bytes that are no text", sh(`printf '\377\376\n' >lib/a/one.txt`), with(sample, files{"lib/a/one.txt": "\xff\xfe\n"})},
+	{"a last line without line feed", sh("printf x >>main.go"), sample.With(files{"main.go": sample["main.go"] + "x"})},
+	{"carriage returns", sh(`printf 'a\r\nb\r\n' >lib/a/one.txt`), sample.With(files{"lib/a/one.txt": "a\r\nb\r\n"})},
+	{"bytes that are no text", sh(`printf '\377\376\n' >lib/a/one.txt`), sample.With(files{"lib/a/one.txt": "\xff\xfe\n"})},
 	{"odd names", sh(`echo x >"a'b c [d]*?.txt"; echo y >-n; echo z >'#x'; echo ü >ü.txt`),
-		with(sample, files{"a'b c [d]*?.txt": "x\n", "-n": "y\n", "#x": "z\n", "ü.txt": "ü\n"})},
+		sample.With(files{"a'b c [d]*?.txt": "x\n", "-n": "y\n", "#x": "z\n", "ü.txt": "ü\n"})},
 	{"lines that look like a diff or an answer", sh(`printf '%s\n' '--- a/main.go' '+++ b/main.go' '@@ -1 +1 @@' 'diff --git a/x b/x' '[PATCH_END]' '<<<AIO_RESULT_START>>>' '\ No newline at end of file' >>main.go`),
-		with(sample, files{"main.go": sample["main.go"] + "--- a/main.go\n+++ b/main.go\n@@ -1 +1 @@\ndiff --git a/x b/x\n[PATCH_END]\n<<<AIO_RESULT_START>>>\n\\ No newline at end of file\n"})},
+		sample.With(files{"main.go": sample["main.go"] + "--- a/main.go\n+++ b/main.go\n@@ -1 +1 @@\ndiff --git a/x b/x\n[PATCH_END]\n<<<AIO_RESULT_START>>>\n\\ No newline at end of file\n"})},
 	{"ignored files", sh("mkdir -p cache/deep lib/cache; touch cache/x cache/deep/y lib/cache/z main.o local; mkfifo cache/fifo; ln -s /etc cache/out; git init -q cache/repo"), sample},
-	{"a file that would be ignored is not at the top", sh("echo x >lib/local"), with(sample, files{"lib/local": "x\n"})},
-	{"files that a new .gitignore covers", sh("echo '/out/' >lib/.gitignore; mkdir lib/out; touch lib/out/x"), with(sample, files{"lib/.gitignore": "/out/\n"})},
-	{"files that the .gitignore of before covered", sh("echo >.gitignore; echo x >main.o"), with(sample, files{".gitignore": "\n", "main.o": "x\n"})},
-	{"a .gitignore that is gone", sh("rm .gitignore; echo x >main.o"), with(sample, files{"main.o": "x\n"}, ".gitignore")},
+	{"a file that would be ignored is not at the top", sh("echo x >lib/local"), sample.With(files{"lib/local": "x\n"})},
+	{"files that a new .gitignore covers", sh("echo '/out/' >lib/.gitignore; mkdir lib/out; touch lib/out/x"), sample.With(files{"lib/.gitignore": "/out/\n"})},
+	{"files that the .gitignore of before covered", sh("echo >.gitignore; echo x >main.o"), sample.With(files{".gitignore": "\n", "main.o": "x\n"})},
+	{"a .gitignore that is gone", sh("rm .gitignore; echo x >main.o"), sample.With(files{"main.o": "x\n"}, ".gitignore")},
 	{"a pattern that takes back", sh("printf '*.log\\n!keep.log\\n' >.gitignore; echo x >a.log; echo y >keep.log"),
-		with(sample, files{".gitignore": "*.log\n!keep.log\n", "keep.log": "y\n"})},
+		sample.With(files{".gitignore": "*.log\n!keep.log\n", "keep.log": "y\n"})},
 	{"everything is ignored", sh("echo '*' >>.gitignore; echo x >new; echo x >>main.go; rm README.md"),
-		with(sample, files{".gitignore": sample[".gitignore"] + "*\n", "main.go": sample["main.go"] + "x\n"}, "README.md")},
-	{"what an account ignores", sh("git config --global core.excludesFile ~/x; echo '*' >~/x; echo x >new"), with(sample, files{"new": "x\n"})},
-	{"what the checkout's repository ignores", sh("mkdir -p .git/info; echo '*' >.git/info/exclude; echo x >new"), with(sample, files{"new": "x\n"})},
+		sample.With(files{".gitignore": sample[".gitignore"] + "*\n", "main.go": sample["main.go"] + "x\n"}, "README.md")},
+	{"what an account ignores", sh("git config --global core.excludesFile ~/x; echo '*' >~/x; echo x >new"), sample.With(files{"new": "x\n"})},
+	{"what the checkout's repository ignores", sh("mkdir -p .git/info; echo '*' >.git/info/exclude; echo x >new"), sample.With(files{"new": "x\n"})},
 	{"a file gives way to an ignored directory", sh("rm main.go; mkdir main.go; echo main.go/ >>.gitignore; touch main.go/x"),
-		with(sample, files{".gitignore": sample[".gitignore"] + "main.go/\n"}, "main.go")},
+		sample.With(files{".gitignore": sample[".gitignore"] + "main.go/\n"}, "main.go")},
 	{"a directory moves out behind a link that is ignored", sh("mv lib ../lib; ln -s ../lib lib; echo /lib >>.gitignore"),
-		with(sample, files{".gitignore": sample[".gitignore"] + "/lib\n"}, "lib/a/one.txt", "lib/a/two.txt", "lib/b/deep/x.txt")},
+		sample.With(files{".gitignore": sample[".gitignore"] + "/lib\n"}, "lib/a/one.txt", "lib/a/two.txt", "lib/b/deep/x.txt")},
 	{"an empty directory", sh("mkdir -p empty/deep"), sample},
-	{"a hard link to a file outside", sh("echo out >../outside; ln ../outside linked"), with(sample, files{"linked": "out\n"})},
+	{"a hard link to a file outside", sh("echo out >../outside; ln ../outside linked"), sample.With(files{"linked": "out\n"})},
 	{"files are rewritten as they were", sh("for f in main.go run.sh lib/a/*; do cp -p $f x; cat x >$f; rm x; done; ln -sfn lib/a link"), sample},
 	{"a change that keeps size and time", sh("touch -r main.go t; sed -i 1s/main/maim/ main.go; touch -r t main.go; rm t"),
-		with(sample, files{"main.go": "package maim\n\nfunc main() {\n}\n"})},
+		sample.With(files{"main.go": "package maim\n\nfunc main() {\n}\n"})},
 	{"commits", sh("echo x >>main.go; git commit -q -am one; rm README.md; git commit -q -am two; git checkout -q -b b; echo y >new; git add new"),
-		with(sample, files{"main.go": sample["main.go"] + "x\n", "new": "y\n"}, "README.md")},
+		sample.With(files{"main.go": sample["main.go"] + "x\n", "new": "y\n"}, "README.md")},
 	{"commits that are taken back", sh("echo x >>main.go; git commit -q -am one; git reset -q --hard HEAD~1"), sample},
 	{"changes are hidden from git", sh("git update-index --assume-unchanged main.go; git update-index --skip-worktree README.md; echo x >>main.go; echo x >README.md; git rm -q --cached run.sh"),
-		with(sample, files{"main.go": sample["main.go"] + "x\n", "README.md": "x\n"})},
-	{"the checkout's repository is gone", sh("rm -rf .git; echo x >new"), with(sample, files{"new": "x\n"})},
-	{"the checkout's repository is a FIFO", sh("rm -rf .git; mkfifo .git; echo x >new"), with(sample, files{"new": "x\n"})},
-	{"the checkout's repository is another", sh("rm -rf .git; git init -q; git -c user.name=x -c user.email=x commit -q --allow-empty -m x; echo x >new"), with(sample, files{"new": "x\n"})},
-	{"a directory becomes read-only", sh("echo x >>lib/a/one.txt; chmod 500 lib/a"), with(sample, files{"lib/a/one.txt": "one\nx\n"})},
+		sample.With(files{"main.go": sample["main.go"] + "x\n", "README.md": "x\n"})},
+	{"the checkout's repository is gone", sh("rm -rf .git; echo x >new"), sample.With(files{"new": "x\n"})},
+	{"the checkout's repository is a FIFO", sh("rm -rf .git; mkfifo .git; echo x >new"), sample.With(files{"new": "x\n"})},
+	{"the checkout's repository is another", sh("rm -rf .git; git init -q; git -c user.name=x -c user.email=x commit -q --allow-empty -m x; echo x >new"), sample.With(files{"new": "x\n"})},
+	{"a directory becomes read-only", sh("echo x >>lib/a/one.txt; chmod 500 lib/a"), sample.With(files{"lib/a/one.txt": "one\nx\n"})},
 }
 
 func TestChanges(t *testing.T) {
@@ -134,7 +134,7 @@ index 5626abf0f72e58d7a153368ba57db4c673c0e171..814f4a422927b82f5f8a43f8fab6d383
 // is taken as it is.
 func TestChangesConvertBack(t *testing.T) {
 	r := withAttributes(t)
-	stored := with(attributed, files{"crlf.txt": "a\r\nb\r\n"})
+	stored := attributed.With(files{"crlf.txt": "a\r\nb\r\n"})
 	for _, tt := range []struct {
 		name, script string
 		want         files
@@ -153,7 +153,7 @@ func TestChangesConvertBack(t *testing.T) {
 			spec := apart(t, r)
 			s := makeAt(t, spec)
 			agent(t, s, tt.script)
-			want := with(stored, tt.want)
+			want := stored.With(tt.want)
 			if want[".gitattributes"] == "" {
 				delete(want, ".gitattributes")
 			}
@@ -178,7 +178,7 @@ func TestChangesIgnoreWhatTheUserIgnores(t *testing.T) {
 	if got := agent(t, s, "git status --porcelain"); got != "?? new\n" {
 		t.Errorf("status: %q", got)
 	}
-	wantApplied(t, s, beside(r), with(sample, files{"new": "x\n"}))
+	wantApplied(t, s, beside(r), sample.With(files{"new": "x\n"}))
 }
 
 // A file that was changed within the tick of the clock in which it was made has

@@ -4,11 +4,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,11 +14,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 // files are the contents of a tree by path; a path that ends in * is
 // executable, a content that begins with "-> " is a symbolic link.
-type files map[string]string
+type files = gittest.Files
 
 var sample = files{
 	"README.md":          "# sample\n",
@@ -122,61 +121,6 @@ func makeAt(t testing.TB, spec scratch.Spec) *scratch.Scratch {
 func apart(t testing.TB, r git.Repo) scratch.Spec {
 	t.Helper()
 	return scratch.Spec{Repo: r.Dir, Dir: filepath.Join(t.TempDir(), "s")}
-}
-
-// wantTree fails unless dir holds exactly the files; git's own are left out.
-func wantTree(t testing.TB, dir string, want files) {
-	t.Helper()
-	got := tree(t, dir)
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if text, ok := want[name]; !ok || text != got[name] {
-			t.Errorf("%s: %q; want %q (there: %t)", name, got[name], text, ok)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if _, ok := got[name]; !ok {
-			t.Errorf("%s: missing", name)
-		}
-	}
-}
-
-func tree(t testing.TB, dir string) files {
-	t.Helper()
-	got := files{}
-	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(dir, path)
-		if name == ".git" {
-			return fs.SkipDir
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		fi, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if fi.Mode()&fs.ModeSymlink != 0 {
-			to, err := os.Readlink(path)
-			got[name] = "-> " + to
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if fi.Mode()&0o100 != 0 {
-			name += "*"
-		}
-		got[name] = string(b)
-		return err
-	}))
-	return got
-}
-
-func with(base files, changes files, deleted ...string) files {
-	f := maps.Clone(base)
-	maps.Copy(f, changes)
-	for _, name := range deleted {
-		delete(f, name)
-	}
-	return f
 }
 
 // state is a digest of all that is in a directory, objects and configuration

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
@@ -101,7 +102,7 @@ func TestArmedRepositoriesStartNothing(t *testing.T) {
 	for _, a := range arms {
 		t.Run("the user's with "+a.name, func(t *testing.T) {
 			program, mark := canary(t)
-			r := userRepo(t, with(sample, aim(a.files, program)))
+			r := userRepo(t, sample.With(aim(a.files, program)))
 			commit := head(t, r)
 			armed{config: a.config, inGit: a.inGit}.arm(t, r.Dir, program)
 			before := state(t, r.Dir)
@@ -130,7 +131,7 @@ func TestArmedRepositoriesStartNothing(t *testing.T) {
 				t.Errorf("changes:\n%s", diff)
 			}
 			must(t, s.Make(t.Context(), head(t, plain)))
-			wantTree(t, s.WorkDir(), sample)
+			gittest.WantTree(t, s.WorkDir(), sample)
 			must(t, s.Remove(t.Context()))
 			wantSilence(t, mark)
 			if state(t, plain.Dir) != pristine {
@@ -196,7 +197,7 @@ func TestGitInTheCheckoutDoesNotReachTheUser(t *testing.T) {
 // A checkout may live inside the user's: a git that does not find the one does
 // not find the other either.
 func TestCheckoutInsideTheUsersRepository(t *testing.T) {
-	r := userRepo(t, with(sample, files{".gitignore": "/runs/\n"}))
+	r := userRepo(t, sample.With(files{".gitignore": "/runs/\n"}))
 	gitDir := filepath.Join(r.Dir, ".git")
 	before := state(t, gitDir)
 	s := makeAt(t, scratch.Spec{Repo: r.Dir, Dir: filepath.Join(r.Dir, "runs", "scratch")})

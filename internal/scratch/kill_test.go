@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
@@ -100,7 +101,7 @@ func (j job) wantWhole(t *testing.T) {
 	if _, ok := s.Made(); !ok {
 		return
 	}
-	got := tree(t, s.WorkDir())
+	got := gittest.Tree(t, s.WorkDir())
 	delete(got, "new")
 	for name, want := range sample {
 		if got[name] != want {
@@ -246,7 +247,7 @@ func TestGitKilledAtAnyMoment(t *testing.T) {
 	}
 	t.Logf("%d cut short", cut)
 	must(t, s.Make(t.Context(), commit))
-	wantTree(t, s.WorkDir(), sample)
+	gittest.WantTree(t, s.WorkDir(), sample)
 	if diff := changes(t, s); diff != "" {
 		t.Errorf("changes:\n%s", diff)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 func TestMake(t *testing.T) {
@@ -30,7 +31,7 @@ func TestMake(t *testing.T) {
 	}
 	for range 2 {
 		must(t, s.Make(t.Context(), commit))
-		wantTree(t, s.WorkDir(), sample)
+		gittest.WantTree(t, s.WorkDir(), sample)
 		if got, ok := s.Made(); !ok || got != commit {
 			t.Errorf("made of %q, %t; want %s", got, ok, commit)
 		}
@@ -137,14 +138,14 @@ func TestFormsOfRepositories(t *testing.T) {
 			all := filepath.Dir(spec.Repo) // with what it is a clone or a work tree of
 			before := state(t, all)
 			s := makeAt(t, spec)
-			wantTree(t, s.WorkDir(), sample)
+			gittest.WantTree(t, s.WorkDir(), sample)
 			if got := agent(t, s, "git status --porcelain; git fsck --no-dangling --no-progress; git log --format=%s | wc -l"); got != "1\n" {
 				t.Errorf("status, check and length of history: %q", got)
 			}
 			write(t, s.WorkDir(), files{"main.go": "changed\n", "new.txt": "new\n"})
 			agent(t, s, "git add -A; git commit -q -m work; git gc -q --prune=now")
-			wantTree(t, s.WorkDir(), with(sample, files{"main.go": "changed\n", "new.txt": "new\n"}))
-			wantApplied(t, s, spec, with(sample, files{"main.go": "changed\n", "new.txt": "new\n"}))
+			gittest.WantTree(t, s.WorkDir(), sample.With(files{"main.go": "changed\n", "new.txt": "new\n"}))
+			wantApplied(t, s, spec, sample.With(files{"main.go": "changed\n", "new.txt": "new\n"}))
 			if state(t, all) != before {
 				t.Error("the user's repository has changed")
 			}
@@ -153,7 +154,7 @@ func TestFormsOfRepositories(t *testing.T) {
 }
 
 func TestPrefix(t *testing.T) {
-	r := userRepo(t, with(sample, files{"lib/.gitignore": "*.log\n"}))
+	r := userRepo(t, sample.With(files{"lib/.gitignore": "*.log\n"}))
 	spec := beside(r)
 	spec.Prefix = "lib/a"
 	s := makeAt(t, spec)
@@ -204,7 +205,7 @@ func TestMakeRefuses(t *testing.T) {
 		t.Error("made, though its commit is missing")
 	}
 	must(t, s.Make(t.Context(), head(t, r)))
-	wantTree(t, s.WorkDir(), sample)
+	gittest.WantTree(t, s.WorkDir(), sample)
 }
 
 // An agent that lives on may stand in the directory while it is made anew.
@@ -238,7 +239,7 @@ var attributed = files{
 // withAttributes is a repository of them, stored as given.
 func withAttributes(t *testing.T) git.Repo {
 	t.Helper()
-	r := userRepo(t, with(attributed, files{"crlf.txt": "a\r\nb\r\n"}, ".gitattributes"))
+	r := userRepo(t, attributed.With(files{"crlf.txt": "a\r\nb\r\n"}, ".gitattributes"))
 	write(t, r.Dir, files{".gitattributes": attributed[".gitattributes"]})
 	runGit(t, r, "add", ".gitattributes")
 	runGit(t, r, "commit", "-q", "-m", "attributes", ".gitattributes")
@@ -248,7 +249,7 @@ func withAttributes(t *testing.T) git.Repo {
 func TestMakeConvertsAsACheckout(t *testing.T) {
 	r := withAttributes(t)
 	s := makeAt(t, beside(r))
-	got := tree(t, s.WorkDir())
+	got := gittest.Tree(t, s.WorkDir())
 	for name, want := range map[string]string{
 		"a.txt": "a\n", "win.bat": "a\r\nb\r\n", "crlf.txt": "a\r\nb\r\n", "crlf.auto": "a\r\nb\r\n", "x.psd": "version https://git-lfs\n",
 		"x.u16": "w\x00i\x00d\x00e\x00\n\x00", "x.id": "$Id: " + runGit(t, r, "rev-parse", "HEAD:x.id") + " $\nx\n",
@@ -375,7 +376,7 @@ func TestMakeMends(t *testing.T) {
 				t.Errorf("changes: %v", err)
 			}
 			must(t, s.Make(t.Context(), head(t, r)))
-			wantTree(t, s.WorkDir(), sample)
+			gittest.WantTree(t, s.WorkDir(), sample)
 			if got := agent(t, s, "git status --porcelain"); got != "" {
 				t.Errorf("status: %s", got)
 			}

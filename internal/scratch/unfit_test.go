@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 )
 
 func wantUnfit(t *testing.T, s *scratch.Scratch, limits patch.Limits, want ...scratch.Unfit) {
@@ -112,7 +113,7 @@ func TestUnfit(t *testing.T) {
 				t.Error("the user's repository has changed")
 			}
 			must(t, s.Make(t.Context(), head(t, r)))
-			wantTree(t, s.WorkDir(), sample)
+			gittest.WantTree(t, s.WorkDir(), sample)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/nobody"
 )
 
@@ -35,7 +36,7 @@ func TestUnreadable(t *testing.T) {
 				t.Errorf("changes:\n%s", diff)
 			}
 			must(t, s.Make(t.Context(), head(t, r)))
-			wantTree(t, s.WorkDir(), sample)
+			gittest.WantTree(t, s.WorkDir(), sample)
 			agent(t, s, tt.script)
 			must(t, s.Remove(t.Context()))
 		})

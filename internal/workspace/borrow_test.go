@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -70,7 +71,7 @@ func TestAChecksGitReachesNothingOfTheUsers(t *testing.T) {
 		t.Error("the user's repository has changed")
 	}
 	must(t, w.Sync(t.Context(), c))
-	wantTree(t, w.Dir(), with(editedTree, files{"private": ""}))
+	gittest.WantTree(t, w.Dir(), editedTree.With(files{"private": ""}))
 	if got := check(t, w, "git log --format=%s; git describe; git replace; ls .git/hooks 2>/dev/null || true; git config --get alias.merge || true"); got != fmt.Sprintf("execute: change\nbase\nv1.2.3-1-g%.7s\n", c) {
 		t.Errorf("after the next sync: %q", got)
 	}
@@ -79,7 +80,7 @@ func TestAChecksGitReachesNothingOfTheUsers(t *testing.T) {
 // everythingOf is the user's whole repository: names, contents and references.
 func everythingOf(t *testing.T, r git.Repo) string {
 	t.Helper()
-	return fmt.Sprint(tree(t, filepath.Join(r.Dir, ".git")), tree(t, r.Dir))
+	return fmt.Sprint(gittest.Tree(t, filepath.Join(r.Dir, ".git")), gittest.Tree(t, r.Dir))
 }
 
 // Files that are right are not written again: caches go by their times.
@@ -97,7 +98,7 @@ func TestSyncTouchesNothingThatIsRight(t *testing.T) {
 	must(t, err)
 	check(t, w, "git reset -q --hard; git commit -q --allow-empty -m x")
 	must(t, w.Sync(t.Context(), c))
-	wantTree(t, w.Dir(), with(editedTree, files{"cache/big": "x"}))
+	gittest.WantTree(t, w.Dir(), editedTree.With(files{"cache/big": "x"}))
 	for name, was := range before {
 		if fi, err := os.Stat(filepath.Join(w.Dir(), name)); err != nil || !fi.ModTime().Equal(was) {
 			t.Errorf("%s: %v, %v; was %v", name, fi.ModTime(), err, was)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -22,48 +23,48 @@ func TestCommitChanges(t *testing.T) {
 		{"a modified file", edited(), editedTree},
 		{"a new file in a new directory",
 			change(patch.FileChange{Path: "new/dir/f.txt", Kind: patch.Added, After: regular("f\n")}),
-			with(sample, files{"new/dir/f.txt": "f\n"})},
+			sample.With(files{"new/dir/f.txt": "f\n"})},
 		{"a new executable file",
 			change(patch.FileChange{Path: "do.sh", Kind: patch.Added, After: executable("#!/bin/sh\n")}),
-			with(sample, files{"do.sh*": "#!/bin/sh\n"})},
+			sample.With(files{"do.sh*": "#!/bin/sh\n"})},
 		{"a file that becomes executable",
 			change(patch.FileChange{Path: "main.go", Kind: patch.ModeOnly, Before: regular("package main\n"), After: executable("package main\n")}),
-			with(sample, files{"main.go*": "package main\n"}, "main.go")},
+			sample.With(files{"main.go*": "package main\n"}, "main.go")},
 		{"a file that is executable no more",
 			change(patch.FileChange{Path: "run.sh", Kind: patch.ModeOnly, Before: executable("#!/bin/sh\n"), After: regular("#!/bin/sh\n")}),
-			with(sample, files{"run.sh": "#!/bin/sh\n"}, "run.sh*")},
+			sample.With(files{"run.sh": "#!/bin/sh\n"}, "run.sh*")},
 		{"a deleted file, the last of its directories",
 			change(patch.FileChange{Path: "lib/b/deep/x.txt", Kind: patch.Deleted, Before: regular("x\n")}),
-			with(sample, nil, "lib/b/deep/x.txt")},
+			sample.With(nil, "lib/b/deep/x.txt")},
 		{"a renamed and edited file",
 			change(patch.FileChange{Path: "lib/b/2.txt", OldPath: "lib/a/two.txt", Kind: patch.Renamed, Before: regular("two\n"), After: regular("2\n")}),
-			with(sample, files{"lib/b/2.txt": "2\n"}, "lib/a/two.txt")},
+			sample.With(files{"lib/b/2.txt": "2\n"}, "lib/a/two.txt")},
 		{"a copied file",
 			change(patch.FileChange{Path: "copy.txt", OldPath: "lib/a/two.txt", Kind: patch.Copied, Before: regular("two\n"), After: regular("two\n")}),
-			with(sample, files{"copy.txt": "two\n"})},
+			sample.With(files{"copy.txt": "two\n"})},
 		{"a path with spaces and letters of the world",
 			change(patch.FileChange{Path: "with space/ü ñ.txt", Kind: patch.Modified, Before: regular("unicode\n"), After: regular("日本\n")}),
-			with(sample, files{"with space/ü ñ.txt": "日本\n"})},
+			sample.With(files{"with space/ü ñ.txt": "日本\n"})},
 		{"a file that becomes a directory",
 			change(
 				patch.FileChange{Path: "main.go", Kind: patch.Deleted, Before: regular("package main\n")},
 				patch.FileChange{Path: "main.go/a.go", Kind: patch.Added, After: regular("package a\n")}),
-			with(sample, files{"main.go/a.go": "package a\n"}, "main.go")},
+			sample.With(files{"main.go/a.go": "package a\n"}, "main.go")},
 		{"a directory that becomes a file",
 			change(
 				patch.FileChange{Path: "lib/b", Kind: patch.Added, After: regular("b\n")},
 				patch.FileChange{Path: "lib/b/deep/x.txt", Kind: patch.Deleted, Before: regular("x\n")}),
-			with(sample, files{"lib/b": "b\n"}, "lib/b/deep/x.txt")},
+			sample.With(files{"lib/b": "b\n"}, "lib/b/deep/x.txt")},
 		{"two files that change places",
 			change(
 				patch.FileChange{Path: "lib/a/one.txt", Kind: patch.Modified, Before: regular("one\n"), After: regular("two\n")},
 				patch.FileChange{Path: "lib/a/two.txt", Kind: patch.Modified, Before: regular("two\n"), After: regular("one\n")}),
-			with(sample, files{"lib/a/one.txt": "two\n", "lib/a/two.txt": "one\n"})},
+			sample.With(files{"lib/a/one.txt": "two\n", "lib/a/two.txt": "one\n"})},
 		{"an empty file", change(patch.FileChange{Path: "lib/__init__.py", Kind: patch.Added, After: regular("")}),
-			with(sample, files{"lib/__init__.py": ""})},
+			sample.With(files{"lib/__init__.py": ""})},
 		{"a name that sorts before its directory",
 			change(patch.FileChange{Path: "lib-x", Kind: patch.Added, After: regular("-\n")}, patch.FileChange{Path: "lib.x", Kind: patch.Added, After: regular(".\n")}),
-			with(sample, files{"lib-x": "-\n", "lib.x": ".\n"})},
+			sample.With(files{"lib-x": "-\n", "lib.x": ".\n"})},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,7 +73,7 @@ func TestCommitChanges(t *testing.T) {
 			got, err := w.Commit(t.Context(), commitOf(spec.Base, tt.change))
 			must(t, err)
 			must(t, w.Sync(t.Context(), got))
-			wantTree(t, w.Dir(), tt.want)
+			gittest.WantTree(t, w.Dir(), tt.want)
 			runGit(t, r, "fsck", "--strict", "--full")
 			if again, err := w.Commit(t.Context(), commitOf(spec.Base, tt.change)); err != nil || again != got {
 				t.Errorf("again: %s, %v; want %s", again, err, got)
@@ -92,7 +93,7 @@ func TestCommitOfEverythingDeleted(t *testing.T) {
 	c, err := w.Commit(t.Context(), commitOf(spec.Base, change(patch.FileChange{Path: "only.txt", Kind: patch.Deleted, Before: regular("only\n")})))
 	must(t, err)
 	must(t, w.Sync(t.Context(), c))
-	wantTree(t, w.Dir(), files{})
+	gittest.WantTree(t, w.Dir(), files{})
 }
 
 // The ids are written down: a worker of another day, place or version makes
@@ -110,7 +111,7 @@ func TestCommitIDsAreFixed(t *testing.T) {
 				t.Errorf("commit %s, want %s", got, want)
 			}
 			must(t, w.Sync(t.Context(), got))
-			wantTree(t, w.Dir(), editedTree)
+			gittest.WantTree(t, w.Dir(), editedTree)
 			runGit(t, r, "fsck", "--strict")
 		})
 	}
@@ -135,7 +136,7 @@ func TestCommitOnPackedObjects(t *testing.T) {
 	two, err := w.Commit(t.Context(), commitOf(one, change(patch.FileChange{Path: "two", Kind: patch.Added, After: regular("2\n")})))
 	must(t, err)
 	must(t, w.Sync(t.Context(), two))
-	wantTree(t, w.Dir(), with(editedTree, files{"two": "2\n"}))
+	gittest.WantTree(t, w.Dir(), editedTree.With(files{"two": "2\n"}))
 }
 
 func TestCommitBelowAPrefix(t *testing.T) {
@@ -154,7 +155,7 @@ func TestCommitBelowAPrefix(t *testing.T) {
 		patch.FileChange{Path: "main.go", Kind: patch.Added, After: regular("package a\n")})))
 	must(t, err)
 	must(t, w.Sync(t.Context(), c))
-	wantTree(t, w.Dir(), with(sample, files{"lib/a/one.txt": "1\n", "lib/a/main.go": "package a\n"}))
+	gittest.WantTree(t, w.Dir(), sample.With(files{"lib/a/one.txt": "1\n", "lib/a/main.go": "package a\n"}))
 	if got, want := w.WorkDir(), filepath.Join(w.Dir(), "lib", "a"); got != want {
 		t.Errorf("work dir %s, want %s", got, want)
 	}

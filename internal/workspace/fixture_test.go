@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +24,7 @@ const runID run.ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 var when = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // files are the contents of a tree by path; a path that ends in * is executable.
-type files map[string]string
+type files = gittest.Files
 
 var sample = files{
 	"README.md":          "# sample\n",
@@ -149,61 +148,6 @@ func settle(t testing.TB, w *workspace.Workspace, commit run.Commit) {
 	must(t, w.Sync(t.Context(), commit))
 }
 
-// wantTree fails unless dir holds exactly the files; git's own are left out.
-func wantTree(t testing.TB, dir string, want files) {
-	t.Helper()
-	got := tree(t, dir)
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if text, ok := want[name]; !ok || text != got[name] {
-			t.Errorf("%s: %q; want %q (there: %t)", name, got[name], text, ok)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if _, ok := got[name]; !ok {
-			t.Errorf("%s: missing", name)
-		}
-	}
-}
-
-func tree(t testing.TB, dir string) files {
-	t.Helper()
-	got := files{}
-	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(dir, path)
-		if name == ".git" && d.IsDir() {
-			return fs.SkipDir
-		}
-		if err != nil || d.IsDir() || name == ".git" {
-			return err
-		}
-		fi, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if fi.Mode()&fs.ModeSymlink != 0 {
-			to, err := os.Readlink(path)
-			got[name] = "-> " + to
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if fi.Mode()&0o100 != 0 {
-			name += "*"
-		}
-		got[name] = string(b)
-		return err
-	}))
-	return got
-}
-
-func with(base files, changes files, deleted ...string) files {
-	f := maps.Clone(base)
-	maps.Copy(f, changes)
-	for _, name := range deleted {
-		delete(f, name)
-	}
-	return f
-}
-
 func regular(text string) *patch.File {
 	return &patch.File{Mode: patch.Regular, Content: []byte(text)}
 }
@@ -222,7 +166,7 @@ func edited() *patch.Change {
 	})
 }
 
-var editedTree = with(sample, files{"main.go": "package main\n\nfunc main() {}\n"})
+var editedTree = sample.With(files{"main.go": "package main\n\nfunc main() {}\n"})
 
 func commitOf(base run.Commit, c *patch.Change) workspace.CommitInput {
 	return workspace.CommitInput{Base: base, Change: c, Message: "execute: change\n\nbody", Time: when}

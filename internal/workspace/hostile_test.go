@@ -114,7 +114,7 @@ func TestHostileRepositoryStartsNothing(t *testing.T) {
 	for _, tt := range hostile {
 		t.Run(tt.name, func(t *testing.T) {
 			program, mark := canary(t)
-			r := userRepo(t, with(sample, arm(tt.files, program)))
+			r := userRepo(t, sample.With(arm(tt.files, program)))
 			if tt.name == "a submodule" {
 				addGitlink(t, r)
 			}
@@ -199,7 +199,7 @@ func TestHostileRepositoriesBite(t *testing.T) {
 	bites := 0
 	for _, tt := range hostile {
 		program, mark := canary(t)
-		r := userRepo(t, with(sample, arm(tt.files, program)))
+		r := userRepo(t, sample.With(arm(tt.files, program)))
 		gitDir := filepath.Join(r.Dir, ".git")
 		write(t, gitDir, arm(tt.inGit, program))
 		config, err := os.ReadFile(filepath.Join(gitDir, "config"))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
@@ -134,7 +135,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 					t.Errorf("log %v, %v; want one commit", log, err)
 				}
 				settle(t, w, goldenSHA1)
-				wantTree(t, w.Dir(), editedTree)
+				gittest.WantTree(t, w.Dir(), editedTree)
 				must(t, w.Remove(t.Context()))
 				if userState(t, r) != before {
 					t.Error("the user's files have changed")

@@ -14,7 +14,7 @@ import (
 
 // A commit is a file system, without the links by which a name could lead out of it.
 func TestFilesOfACommit(t *testing.T) {
-	r := userRepo(t, with(sample, files{"go.mod": "module x\n"}))
+	r := userRepo(t, sample.With(files{"go.mod": "module x\n"}))
 	must(t, os.Symlink("/etc/passwd", filepath.Join(r.Dir, "out")))
 	runGit(t, r, "add", "-A")
 	runGit(t, r, "commit", "-q", "-m", "link")

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -198,6 +199,6 @@ func TestOpenThroughLinks(t *testing.T) {
 		if round == 0 { // a work tree that were made anew would lose it
 			write(t, w.Dir(), files{"cache/kept": "x"})
 		}
-		wantTree(t, w.Dir(), with(sample, files{"cache/kept": "x"}))
+		gittest.WantTree(t, w.Dir(), sample.With(files{"cache/kept": "x"}))
 	}
 }

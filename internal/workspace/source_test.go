@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -53,7 +54,7 @@ func TestInspect(t *testing.T) {
 			spec.Dir = filepath.Join(t.TempDir(), "w")
 			w := open(t, spec)
 			settle(t, w, spec.Base)
-			wantTree(t, w.Dir(), sample)
+			gittest.WantTree(t, w.Dir(), sample)
 			must(t, w.Remove(t.Context()))
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
@@ -30,7 +31,7 @@ func TestPrepare(t *testing.T) {
 	}
 	for range 2 {
 		must(t, w.Sync(t.Context(), spec.Base))
-		wantTree(t, w.Dir(), sample)
+		gittest.WantTree(t, w.Dir(), sample)
 	}
 	checks := git.Repo{Dir: w.Dir()}
 	if got := runGit(t, checks, "symbolic-ref", "--short", "HEAD"); got != w.Branch() {
@@ -57,7 +58,7 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("head %s, %v; want %s", head, err, c)
 	}
 	settle(t, w, c) // made again from the branch
-	wantTree(t, w.Dir(), editedTree)
+	gittest.WantTree(t, w.Dir(), editedTree)
 }
 
 // damage is what kills, checks and people do to a work tree and to our own git
@@ -195,7 +196,7 @@ func TestMend(t *testing.T) {
 					}
 					return
 				}
-				wantTree(t, w.Dir(), with(editedTree, tt.left))
+				gittest.WantTree(t, w.Dir(), editedTree.With(tt.left))
 				checks := git.Repo{Dir: w.Dir()}
 				if got := runGit(t, checks, "status", "--porcelain"); got != "" {
 					t.Errorf("status of the work tree: %s", got)
@@ -221,7 +222,7 @@ func TestClear(t *testing.T) {
 			must(t, w.Clear(t.Context()))
 			must(t, w.Clear(t.Context()))
 			must(t, w.Sync(t.Context(), c))
-			wantTree(t, w.Dir(), editedTree)
+			gittest.WantTree(t, w.Dir(), editedTree)
 			if at, err := w.Head(t.Context()); err != nil || at != c {
 				t.Errorf("the branch is at %s, %v; want %s", at, err, c)
 			}
@@ -272,10 +273,10 @@ func TestSyncFollowsNoLink(t *testing.T) {
 			outside := t.TempDir()
 			write(t, outside, files{"precious": "precious\n", "a/one.txt": "precious\n"})
 			plant(t, w.Dir(), outside)
-			before := tree(t, outside)
+			before := gittest.Tree(t, outside)
 			must(t, w.Sync(t.Context(), spec.Base))
-			wantTree(t, w.Dir(), sample)
-			wantTree(t, outside, before)
+			gittest.WantTree(t, w.Dir(), sample)
+			gittest.WantTree(t, outside, before)
 			if got := runGit(t, git.Repo{Dir: w.Dir()}, "status", "--porcelain"); got != "" {
 				t.Errorf("status of the work tree: %s", got)
 			}
@@ -291,7 +292,7 @@ func TestSyncLinksOfTheCommit(t *testing.T) {
 	spec := specOf(t, r)
 	w := open(t, spec)
 	settle(t, w, spec.Base)
-	wantTree(t, w.Dir(), with(sample, files{"link": "-> lib/a"}))
+	gittest.WantTree(t, w.Dir(), sample.With(files{"link": "-> lib/a"}))
 	var entry *patch.EntryError
 	if _, err := w.Tree(t.Context(), spec.Base).Lookup("link/one.txt"); !errors.As(err, &entry) || entry.Path != "link" || entry.Entry != patch.Symlink {
 		t.Errorf("file beyond a link: %v", err)
@@ -313,7 +314,7 @@ func TestSyncWithAttributes(t *testing.T) {
 	w := open(t, spec)
 	for range 3 {
 		settle(t, w, spec.Base)
-		wantTree(t, w.Dir(), with(sample, files{
+		gittest.WantTree(t, w.Dir(), sample.With(files{
 			"crlf.txt": "a\r\nb\r\n", "win.bat": "a\r\n", "x.psd": "version https://git-lfs\n",
 			".gitattributes": "*.txt text\n*.bat text eol=crlf\n*.psd filter=lfs\n",
 		}))
@@ -369,7 +370,7 @@ func TestRemoveLeavesOtherWorkTrees(t *testing.T) {
 	if got := runGit(t, r, "worktree", "list"); !strings.Contains(got, "[away]") {
 		t.Errorf("work trees:\n%s", got)
 	}
-	wantTree(t, other.Dir(), sample)
+	gittest.WantTree(t, other.Dir(), sample)
 }
 
 // An attempt that comes when the run is over leaves nothing, whatever comes of it.
