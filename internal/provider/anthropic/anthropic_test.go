@@ -18,7 +18,7 @@ import (
 func TestConformance(t *testing.T) {
 	providertest.Run(t, providertest.Subject{
 		Answers: func(t *testing.T, raw string) provider.Provider { return serve(t, says(raw, "end_turn")).provider() },
-		Fails:   func(t *testing.T) provider.Provider { return serve(t, fails(500, "oops")).provider() },
+		Fails:   func(t *testing.T) provider.Provider { return serve(t, providertest.Refuse(500, "oops")).provider() },
 		Hangs:   func(t *testing.T, partial string) provider.Provider { return serve(t, hangs(partial)).provider() },
 	})
 }
@@ -32,7 +32,7 @@ func TestTheRequest(t *testing.T) {
 	if _, err := a.provider().Generate(t.Context(), req, nil); err != nil {
 		t.Fatal(err)
 	}
-	q := a.requests()[0]
+	q := a.Requests()[0]
 	cached := map[string]any{"type": "ephemeral"}
 	context := "# Artifacts\n\n## a.go\n\n```\npackage a\n```\n\n## b.go\n\n```\npackage b\n```\n\n"
 	for name, want := range map[string]any{
@@ -44,19 +44,19 @@ func TestTheRequest(t *testing.T) {
 		}}},
 		"tool_choice": nil,
 	} {
-		if !reflect.DeepEqual(q.body[name], want) {
-			t.Errorf("%s is %v\nwant %v", name, q.body[name], want)
+		if !reflect.DeepEqual(q.Body[name], want) {
+			t.Errorf("%s is %v\nwant %v", name, q.Body[name], want)
 		}
 	}
-	tools := q.body["tools"].([]any)
+	tools := q.Body["tools"].([]any)
 	for i, tool := range tools {
 		_, marked := tool.(map[string]any)["cache_control"]
 		if marked != (i == len(tools)-1) {
 			t.Errorf("tool %d: marked is %t", i, marked)
 		}
 	}
-	if q.path != "/v1/messages" || q.header.Get("X-Api-Key") != "sk-test-key" || q.header.Get("Authorization") != "" || q.header.Get("Anthropic-Version") == "" {
-		t.Errorf("%s %v", q.path, q.header)
+	if q.Path != "/v1/messages" || q.Header.Get("X-Api-Key") != "sk-test-key" || q.Header.Get("Authorization") != "" || q.Header.Get("Anthropic-Version") == "" {
+		t.Errorf("%s %v", q.Path, q.Header)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestABarePromptHasNoMarksOnNothing(t *testing.T) {
 	if _, err := a.provider().Generate(t.Context(), req, nil); err != nil {
 		t.Fatal(err)
 	}
-	body := a.requests()[0].body
+	body := a.Requests()[0].Body
 	for _, name := range []string{"system", "tools", "temperature"} {
 		if body[name] != nil {
 			t.Errorf("%s is %v", name, body[name])
@@ -92,13 +92,13 @@ func TestNothingComesFromTheEnvironment(t *testing.T) {
 	if err != nil || resp.RawText != "ok" {
 		t.Fatalf("got %q, %v", resp.RawText, err)
 	}
-	q := a.requests()[0]
-	sent, err := json.Marshal([]any{q.header, q.body})
+	q := a.Requests()[0]
+	sent, err := json.Marshal([]any{q.Header, q.Body})
 	if err != nil || strings.Contains(string(sent), "from-the-environment") {
 		t.Errorf("sent %s, %v", sent, err)
 	}
-	if q.header.Get("Authorization") != "Bearer own-token" || q.header.Get("X-Api-Key") != "" || len(elsewhere.requests()) != 0 {
-		t.Errorf("header %v, %d requests elsewhere", q.header, len(elsewhere.requests()))
+	if q.Header.Get("Authorization") != "Bearer own-token" || q.Header.Get("X-Api-Key") != "" || len(elsewhere.Requests()) != 0 {
+		t.Errorf("header %v, %d requests elsewhere", q.Header, len(elsewhere.Requests()))
 	}
 }
 
@@ -164,7 +164,7 @@ func TestARefusalSaysWhy(t *testing.T) {
 		send(w, start, `{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"not that"}},"usage":{"output_tokens":1}}`, over)
 	})
 	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	outcome{failure.BadRequest, false, "the model refuses to answer: not that"}.check(t, resp, err)
+	providertest.Fails(failure.BadRequest, false, "the model refuses to answer: not that").Check(t, resp, err)
 }
 
 func TestUsageCountsWhatIsCached(t *testing.T) {
@@ -199,7 +199,7 @@ func TestAnAnswerIsNoLongerThanItsModelCan(t *testing.T) {
 		if _, err := a.provider(func(c *anthropic.Config) { c.Model = model }).Generate(t.Context(), providertest.Request(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := a.requests()[0].body["max_tokens"]; got != want {
+		if got := a.Requests()[0].Body["max_tokens"]; got != want {
 			t.Errorf("%s: %v", model, got)
 		}
 	}
@@ -212,7 +212,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	if err == nil || resp.Error == nil || resp.Error.Code != failure.BadRequest || len(elsewhere.requests()) != 0 {
-		t.Errorf("got %+v, %v, %d requests elsewhere", resp, err, len(elsewhere.requests()))
+	if err == nil || resp.Error == nil || resp.Error.Code != failure.BadRequest || len(elsewhere.Requests()) != 0 {
+		t.Errorf("got %+v, %v, %d requests elsewhere", resp, err, len(elsewhere.Requests()))
 	}
 }

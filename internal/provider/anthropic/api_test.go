@@ -1,63 +1,26 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
-// api is the Messages API, with an answer for each request in turn; the last
-// one stays.
-type api struct {
-	*httptest.Server
-	answers []http.HandlerFunc
+// api is the Messages API.
+type api struct{ *providertest.API }
 
-	mu    sync.Mutex
-	asked []request
+func serve(t *testing.T, answers ...http.HandlerFunc) api {
+	return api{providertest.Serve(t, answers...)}
 }
 
-type request struct {
-	path   string
-	header http.Header
-	body   map[string]any
-}
-
-func serve(t *testing.T, answers ...http.HandlerFunc) *api {
-	a := &api{answers: answers}
-	a.Server = httptest.NewServer(a)
-	t.Cleanup(a.Close)
-	return a
-}
-
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := request{path: r.URL.Path, header: r.Header}
-	if err := json.NewDecoder(r.Body).Decode(&q.body); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	a.mu.Lock()
-	answer := a.answers[min(len(a.asked), len(a.answers)-1)]
-	a.asked = append(a.asked, q)
-	a.mu.Unlock()
-	answer(w, r)
-}
-
-func (a *api) requests() []request {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.asked
-}
-
-func (a *api) provider(change ...func(*anthropic.Config)) provider.Provider {
+func (a api) provider(change ...func(*anthropic.Config)) provider.Provider {
 	c := anthropic.Config{Model: "claude-sonnet-4-5", Key: "sk-test-key", BaseURL: a.URL, HTTP: a.Client()}
 	for _, f := range change {
 		f(&c)
@@ -97,39 +60,7 @@ func says(raw, reason string) http.HandlerFunc {
 }
 
 func delta(text string) string {
-	return `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + quote(text) + `}}`
-}
-
-// quote writes a JSON string and keeps bytes that are not UTF-8, as a careless server
-// may.
-func quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < 0x20:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// fails answers with a status and a body.
-func fails(status int, body string, header ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for i := 0; i < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
+	return `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + providertest.Quote(text) + `}}`
 }
 
 // hangs begins an answer and sends nothing more.

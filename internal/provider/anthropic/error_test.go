@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -20,22 +19,6 @@ func problem(kind, message string) string {
 	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"req_1"}`, kind, message)
 }
 
-// outcome is how a failed call shall end.
-type outcome struct {
-	code      failure.Code
-	retriable bool
-	says      string
-}
-
-func (o outcome) check(t *testing.T, resp provider.Response, err error) *failure.Error {
-	t.Helper()
-	e, ok := errors.AsType[*failure.Error](err)
-	if !ok || e.Code != o.code || e.Retriable != o.retriable || !strings.Contains(e.Message, o.says) || resp.Error != e {
-		t.Errorf("got %+v, want %s (retriable %t) that says %q", err, o.code, o.retriable, o.says)
-	}
-	return e
-}
-
 // docs/contracts/run.md, 13: the caller decides about retries, so each error is one
 // request.
 func TestErrors(t *testing.T) {
@@ -44,38 +27,38 @@ func TestErrors(t *testing.T) {
 		status int
 		body   string
 		header []string
-		want   outcome
+		want   providertest.Outcome
 		after  time.Duration // at most, and more than half of it
 	}{
-		"invalid request":          {400, problem("invalid_request_error", "messages: too few"), nil, outcome{failure.BadRequest, false, "too few"}, 0},
-		"prompt too long":          {400, problem("invalid_request_error", "prompt is too long: 3 tokens > 2 maximum"), nil, outcome{failure.BadRequest, false, failure.TooLong}, 0},
-		"credit used up":           {400, problem("invalid_request_error", "Your credit balance is too low"), nil, outcome{failure.RateLimit, false, "credit"}, 0},
-		"no such key":              {401, problem("authentication_error", "invalid x-api-key"), nil, outcome{failure.Auth, false, "x-api-key"}, 0},
-		"billing":                  {402, problem("billing_error", "billing"), nil, outcome{failure.RateLimit, false, "billing"}, 0},
-		"no permission":            {403, problem("permission_error", "no"), nil, outcome{failure.Auth, false, "403"}, 0},
-		"no such model":            {404, problem("not_found_error", "model: x"), nil, outcome{failure.BadRequest, false, "model: x"}, 0},
-		"request timeout":          {408, "", nil, outcome{failure.Timeout, true, "408"}, 0},
-		"conflict":                 {409, "", nil, outcome{failure.Unknown, true, "409"}, 0},
-		"request too large":        {413, problem("request_too_large", "big"), nil, outcome{failure.BadRequest, false, failure.TooLong}, 0},
-		"unprocessable":            {422, "", nil, outcome{failure.BadRequest, false, "422"}, 0},
-		"too early":                {425, "", nil, outcome{failure.Unknown, true, "425"}, 0},
-		"rate limit":               {429, problem("rate_limit_error", "slow down"), nil, outcome{failure.RateLimit, true, "slow down"}, 0},
-		"rate limit with seconds":  {429, problem("rate_limit_error", ""), []string{"Retry-After", "7"}, outcome{failure.RateLimit, true, "429"}, 7 * time.Second},
-		"rate limit with a date":   {429, problem("rate_limit_error", ""), []string{"Retry-After", date}, outcome{failure.RateLimit, true, "429"}, 30 * time.Second},
-		"server error":             {500, problem("api_error", "internal"), []string{"X-Should-Retry", "true"}, outcome{failure.Unknown, true, "internal"}, 0},
-		"bad gateway":              {502, "<html>", nil, outcome{failure.Unknown, true, "<html>"}, 0},
-		"unavailable":              {503, "", []string{"Retry-After", "3"}, outcome{failure.Unknown, true, "503"}, 3 * time.Second},
-		"gateway timeout":          {504, problem("timeout_error", "late"), nil, outcome{failure.Timeout, true, "late"}, 0},
-		"overloaded":               {529, problem("overloaded_error", "Overloaded"), nil, outcome{failure.Unknown, true, "Overloaded"}, 0},
-		"a body without an end":    {400, strings.Repeat("x", 1<<20), nil, outcome{failure.BadRequest, false, "xxx"}, 0},
-		"a success that is a page": {200, "<html>", []string{"Content-Type", "text/html"}, outcome{failure.BadRequest, false, "base URL"}, 0},
+		"invalid request":          {400, problem("invalid_request_error", "messages: too few"), nil, providertest.Fails(failure.BadRequest, false, "too few"), 0},
+		"prompt too long":          {400, problem("invalid_request_error", "prompt is too long: 3 tokens > 2 maximum"), nil, providertest.Fails(failure.BadRequest, false, failure.TooLong), 0},
+		"credit used up":           {400, problem("invalid_request_error", "Your credit balance is too low"), nil, providertest.Fails(failure.RateLimit, false, "credit"), 0},
+		"no such key":              {401, problem("authentication_error", "invalid x-api-key"), nil, providertest.Fails(failure.Auth, false, "x-api-key"), 0},
+		"billing":                  {402, problem("billing_error", "billing"), nil, providertest.Fails(failure.RateLimit, false, "billing"), 0},
+		"no permission":            {403, problem("permission_error", "no"), nil, providertest.Fails(failure.Auth, false, "403"), 0},
+		"no such model":            {404, problem("not_found_error", "model: x"), nil, providertest.Fails(failure.BadRequest, false, "model: x"), 0},
+		"request timeout":          {408, "", nil, providertest.Fails(failure.Timeout, true, "408"), 0},
+		"conflict":                 {409, "", nil, providertest.Fails(failure.Unknown, true, "409"), 0},
+		"request too large":        {413, problem("request_too_large", "big"), nil, providertest.Fails(failure.BadRequest, false, failure.TooLong), 0},
+		"unprocessable":            {422, "", nil, providertest.Fails(failure.BadRequest, false, "422"), 0},
+		"too early":                {425, "", nil, providertest.Fails(failure.Unknown, true, "425"), 0},
+		"rate limit":               {429, problem("rate_limit_error", "slow down"), nil, providertest.Fails(failure.RateLimit, true, "slow down"), 0},
+		"rate limit with seconds":  {429, problem("rate_limit_error", ""), []string{"Retry-After", "7"}, providertest.Fails(failure.RateLimit, true, "429"), 7 * time.Second},
+		"rate limit with a date":   {429, problem("rate_limit_error", ""), []string{"Retry-After", date}, providertest.Fails(failure.RateLimit, true, "429"), 30 * time.Second},
+		"server error":             {500, problem("api_error", "internal"), []string{"X-Should-Retry", "true"}, providertest.Fails(failure.Unknown, true, "internal"), 0},
+		"bad gateway":              {502, "<html>", nil, providertest.Fails(failure.Unknown, true, "<html>"), 0},
+		"unavailable":              {503, "", []string{"Retry-After", "3"}, providertest.Fails(failure.Unknown, true, "503"), 3 * time.Second},
+		"gateway timeout":          {504, problem("timeout_error", "late"), nil, providertest.Fails(failure.Timeout, true, "late"), 0},
+		"overloaded":               {529, problem("overloaded_error", "Overloaded"), nil, providertest.Fails(failure.Unknown, true, "Overloaded"), 0},
+		"a body without an end":    {400, strings.Repeat("x", 1<<20), nil, providertest.Fails(failure.BadRequest, false, "xxx"), 0},
+		"a success that is a page": {200, "<html>", []string{"Content-Type", "text/html"}, providertest.Fails(failure.BadRequest, false, "base URL"), 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := serve(t, fails(tt.status, tt.body, tt.header...))
+			a := serve(t, providertest.Refuse(tt.status, tt.body, tt.header...))
 			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-			e := tt.want.check(t, resp, err)
-			if n := len(a.requests()); n != 1 {
+			e := tt.want.Check(t, resp, err)
+			if n := len(a.Requests()); n != 1 {
 				t.Errorf("%d requests", n)
 			}
 			if e != nil && (e.RetryAfter > tt.after || e.RetryAfter < tt.after/2 || len(e.Message) > failure.MaxMessage) {
@@ -88,17 +71,17 @@ func TestErrors(t *testing.T) {
 func TestErrorsWithinTheStream(t *testing.T) {
 	tests := map[string]struct {
 		body string
-		want outcome
+		want providertest.Outcome
 	}{
-		"overloaded":          {problem("overloaded_error", "Overloaded"), outcome{failure.Unknown, true, "Overloaded"}},
-		"rate limit":          {problem("rate_limit_error", "slow down"), outcome{failure.RateLimit, true, "slow down"}},
-		"server error":        {problem("api_error", "internal"), outcome{failure.Unknown, true, "internal"}},
-		"no such key":         {problem("authentication_error", "key"), outcome{failure.Auth, false, "key"}},
-		"invalid request":     {problem("invalid_request_error", "bad"), outcome{failure.BadRequest, false, "bad"}},
-		"credit used up":      {problem("billing_error", "pay"), outcome{failure.RateLimit, false, "pay"}},
-		"timeout":             {problem("timeout_error", "late"), outcome{failure.Timeout, true, "late"}},
-		"an error of no name": {problem("tomorrow_error", "what"), outcome{failure.Unknown, true, "what"}},
-		"no JSON":             {"oops", outcome{failure.Unknown, true, "oops"}},
+		"overloaded":          {problem("overloaded_error", "Overloaded"), providertest.Fails(failure.Unknown, true, "Overloaded")},
+		"rate limit":          {problem("rate_limit_error", "slow down"), providertest.Fails(failure.RateLimit, true, "slow down")},
+		"server error":        {problem("api_error", "internal"), providertest.Fails(failure.Unknown, true, "internal")},
+		"no such key":         {problem("authentication_error", "key"), providertest.Fails(failure.Auth, false, "key")},
+		"invalid request":     {problem("invalid_request_error", "bad"), providertest.Fails(failure.BadRequest, false, "bad")},
+		"credit used up":      {problem("billing_error", "pay"), providertest.Fails(failure.RateLimit, false, "pay")},
+		"timeout":             {problem("timeout_error", "late"), providertest.Fails(failure.Timeout, true, "late")},
+		"an error of no name": {problem("tomorrow_error", "what"), providertest.Fails(failure.Unknown, true, "what")},
+		"no JSON":             {"oops", providertest.Fails(failure.Unknown, true, "oops")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -107,9 +90,9 @@ func TestErrorsWithinTheStream(t *testing.T) {
 				fmt.Fprintf(w, "event: error\ndata: %s\n\n", tt.body)
 			})
 			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-			tt.want.check(t, resp, err)
-			if resp.RawText != "half" || resp.Usage == nil || len(a.requests()) != 1 {
-				t.Errorf("kept %q, usage %v, %d requests", resp.RawText, resp.Usage, len(a.requests()))
+			tt.want.Check(t, resp, err)
+			if resp.RawText != "half" || resp.Usage == nil || len(a.Requests()) != 1 {
+				t.Errorf("kept %q, usage %v, %d requests", resp.RawText, resp.Usage, len(a.Requests()))
 			}
 		})
 	}
@@ -137,7 +120,7 @@ func TestAStreamThatEndsTooEarly(t *testing.T) {
 			})
 			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
 			if tt.err {
-				outcome{failure.Unknown, true, ""}.check(t, resp, err)
+				providertest.Fails(failure.Unknown, true, "").Check(t, resp, err)
 			} else if err != nil || resp.FinishReason != provider.Stop {
 				t.Errorf("got %+v, %v", resp, err)
 			}
@@ -150,7 +133,7 @@ func TestAStreamThatEndsTooEarly(t *testing.T) {
 
 func TestALimitThatEndsLater(t *testing.T) {
 	later := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
-	a := serve(t, fails(429, problem("rate_limit_error", "slow down"), "Anthropic-Ratelimit-Requests-Remaining", "0", "Anthropic-Ratelimit-Requests-Reset", later))
+	a := serve(t, providertest.Refuse(429, problem("rate_limit_error", "slow down"), "Anthropic-Ratelimit-Requests-Remaining", "0", "Anthropic-Ratelimit-Requests-Reset", later))
 	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
 	if l := providertest.Limit(resp); err != nil || time.Until(l.Until) < time.Hour || !strings.Contains(l.Reason, "slow down") {
 		t.Errorf("got %+v, %v, want a limit that ends in two hours", l, err)
@@ -160,7 +143,7 @@ func TestALimitThatEndsLater(t *testing.T) {
 func TestAnAnswerThatFallsSilent(t *testing.T) {
 	p := serve(t, hangs("half")).provider(func(c *anthropic.Config) { c.Idle = 50 * time.Millisecond })
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-	outcome{failure.Timeout, true, "silent"}.check(t, resp, err)
+	providertest.Fails(failure.Timeout, true, "silent").Check(t, resp, err)
 	if resp.RawText != "half" || resp.FinishReason != provider.TimedOut {
 		t.Errorf("got %+v", resp)
 	}
@@ -171,7 +154,7 @@ func TestNobodyListens(t *testing.T) {
 	p := a.provider()
 	a.Close()
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-	outcome{failure.Unknown, true, "refused"}.check(t, resp, err)
+	providertest.Fails(failure.Unknown, true, "refused").Check(t, resp, err)
 }
 
 func TestSecretsStayOut(t *testing.T) {
@@ -181,8 +164,8 @@ func TestSecretsStayOut(t *testing.T) {
 	var seen strings.Builder
 	watch := func(p provider.Progress) { seen.WriteString(p.Tail) }
 
-	resp, err := serve(t, fails(401, problem("authentication_error", "no such key "+key))).provider(own).Generate(t.Context(), providertest.Request(), watch)
-	outcome{failure.Auth, false, "[redacted:ANTHROPIC_API_KEY]"}.check(t, resp, err)
+	resp, err := serve(t, providertest.Refuse(401, problem("authentication_error", "no such key "+key))).provider(own).Generate(t.Context(), providertest.Request(), watch)
+	providertest.Fails(failure.Auth, false, "[redacted:ANTHROPIC_API_KEY]").Check(t, resp, err)
 	said, err := serve(t, says("the key is "+key+".", "end_turn")).provider(own).Generate(t.Context(), providertest.Request(), watch)
 	if err != nil || said.RawText != "the key is [redacted:ANTHROPIC_API_KEY]." {
 		t.Errorf("got %q, %v", said.RawText, err)
@@ -195,7 +178,7 @@ func TestSecretsStayOut(t *testing.T) {
 func TestNothingIsLeftRunning(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("calls", func(t *testing.T) {
-		for _, answer := range []http.HandlerFunc{says("ok", "end_turn"), fails(500, ""), hangs("half")} {
+		for _, answer := range []http.HandlerFunc{says("ok", "end_turn"), providertest.Refuse(500, ""), hangs("half")} {
 			p := serve(t, answer).provider(func(c *anthropic.Config) { c.Idle = time.Millisecond })
 			p.Generate(t.Context(), providertest.Request(), nil)
 		}

@@ -73,7 +73,7 @@ func TestWhatIsSentBack(t *testing.T) {
 	if resp, err := a.provider().Generate(t.Context(), req, nil); err != nil || resp.RawText != "done" {
 		t.Fatalf("got %+v, %v", resp, err)
 	}
-	messages, err := json.Marshal(a.requests()[1].body["messages"].([]any)[1:])
+	messages, err := json.Marshal(a.Requests()[1].Body["messages"].([]any)[1:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,9 +94,9 @@ func TestAtTheBoundTheToolsAreWithdrawn(t *testing.T) {
 	if _, err := a.provider().Generate(t.Context(), req, nil); err != nil {
 		t.Fatal(err)
 	}
-	asked := a.requests()
-	last := asked[len(asked)-1].body
-	if choice, _ := last["tool_choice"].(map[string]any); len(asked) != chat.MaxRounds+1 || choice["type"] != "none" || last["tools"] == nil || asked[0].body["tool_choice"] != nil {
+	asked := a.Requests()
+	last := asked[len(asked)-1].Body
+	if choice, _ := last["tool_choice"].(map[string]any); len(asked) != chat.MaxRounds+1 || choice["type"] != "none" || last["tools"] == nil || asked[0].Body["tool_choice"] != nil {
 		t.Errorf("%d requests, at last with the choice %v", len(asked), last["tool_choice"])
 	}
 	marked, _ := json.Marshal(last)
@@ -114,7 +114,7 @@ func TestACallThatTheLimitCutIsNone(t *testing.T) {
 	})
 	req := providertest.Request()
 	req.Work.Site = files.Site()
-	if resp, err := a.provider().Generate(t.Context(), req, nil); err != nil || resp.FinishReason != "length" || len(a.requests()) != 1 {
+	if resp, err := a.provider().Generate(t.Context(), req, nil); err != nil || resp.FinishReason != "length" || len(a.Requests()) != 1 {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 }

@@ -1,63 +1,24 @@
 package openai_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/openai"
+	"github.com/ratchet-dev/ratchet/internal/test/providertest"
 )
 
-// api is the Chat Completions API, with an answer for each request in turn; the last
-// one stays.
-type api struct {
-	*httptest.Server
-	answers []http.HandlerFunc
+// api is the Chat Completions API.
+type api struct{ *providertest.API }
 
-	mu    sync.Mutex
-	asked []request
+func serve(t *testing.T, answers ...http.HandlerFunc) api {
+	return api{providertest.Serve(t, answers...)}
 }
 
-type request struct {
-	path   string
-	header http.Header
-	body   map[string]any
-}
-
-func serve(t *testing.T, answers ...http.HandlerFunc) *api {
-	a := &api{answers: answers}
-	a.Server = httptest.NewServer(a)
-	t.Cleanup(a.Close)
-	return a
-}
-
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := request{path: r.URL.Path, header: r.Header}
-	if err := json.NewDecoder(r.Body).Decode(&q.body); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	a.mu.Lock()
-	answer := a.answers[min(len(a.asked), len(a.answers)-1)]
-	a.asked = append(a.asked, q)
-	a.mu.Unlock()
-	answer(w, r)
-}
-
-func (a *api) requests() []request {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.asked
-}
-
-func (a *api) provider(change ...func(*openai.Config)) provider.Provider {
+func (a api) provider(change ...func(*openai.Config)) provider.Provider {
 	c := openai.Config{Model: "gpt-4o", Key: "sk-test-key", BaseURL: a.URL + "/v1", HTTP: a.Client()}
 	for _, f := range change {
 		f(&c)
@@ -69,7 +30,7 @@ func (a *api) provider(change ...func(*openai.Config)) provider.Provider {
 func chunk(delta, finish string) string {
 	reason := "null"
 	if finish != "" {
-		reason = quote(finish)
+		reason = providertest.Quote(finish)
 	}
 	return `{"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + `}]}`
 }
@@ -100,39 +61,7 @@ func says(raw, reason string) http.HandlerFunc {
 	}
 }
 
-func delta(text string) string { return chunk(`{"content":`+quote(text)+`}`, "") }
-
-// quote writes a JSON string and keeps bytes that are not UTF-8, as a careless server
-// may.
-func quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < 0x20:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// fails answers with a status and a body.
-func fails(status int, body string, header ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for i := 0; i < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
+func delta(text string) string { return chunk(`{"content":`+providertest.Quote(text)+`}`, "") }
 
 // hangs begins an answer and sends nothing more.
 func hangs(partial string) http.HandlerFunc {

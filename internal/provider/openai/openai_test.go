@@ -20,7 +20,7 @@ import (
 func TestConformance(t *testing.T) {
 	providertest.Run(t, providertest.Subject{
 		Answers: func(t *testing.T, raw string) provider.Provider { return serve(t, says(raw, "stop")).provider() },
-		Fails:   func(t *testing.T) provider.Provider { return serve(t, fails(500, "oops")).provider() },
+		Fails:   func(t *testing.T) provider.Provider { return serve(t, providertest.Refuse(500, "oops")).provider() },
 		Hangs:   func(t *testing.T, partial string) provider.Provider { return serve(t, hangs(partial)).provider() },
 	})
 }
@@ -39,7 +39,7 @@ func TestTheRequest(t *testing.T) {
 	if _, err := a.provider().Generate(t.Context(), bounded(), nil); err != nil {
 		t.Fatal(err)
 	}
-	q := a.requests()[0]
+	q := a.Requests()[0]
 	for name, want := range map[string]any{
 		"model": "gpt-4o", "max_tokens": 100.0, "max_completion_tokens": nil, "stream": true, "temperature": 0.5,
 		"stream_options": map[string]any{"include_usage": true},
@@ -49,20 +49,20 @@ func TestTheRequest(t *testing.T) {
 		},
 		"tool_choice": nil, "prompt_cache_key": nil,
 	} {
-		if !reflect.DeepEqual(q.body[name], want) {
-			t.Errorf("%s is %v\nwant %v", name, q.body[name], want)
+		if !reflect.DeepEqual(q.Body[name], want) {
+			t.Errorf("%s is %v\nwant %v", name, q.Body[name], want)
 		}
 	}
-	if tools := q.body["tools"].([]any); len(tools) != 3 || tools[0].(map[string]any)["type"] != "function" {
+	if tools := q.Body["tools"].([]any); len(tools) != 3 || tools[0].(map[string]any)["type"] != "function" {
 		t.Errorf("tools %v", tools)
 	}
-	if q.path != "/v1/chat/completions" || q.header.Get("Authorization") != "Bearer sk-test-key" {
-		t.Errorf("%s %v", q.path, q.header)
+	if q.Path != "/v1/chat/completions" || q.Header.Get("Authorization") != "Bearer sk-test-key" {
+		t.Errorf("%s %v", q.Path, q.Header)
 	}
 }
 
 // official is OpenAI's own address, answered by a.
-type official struct{ a *api }
+type official struct{ a api }
 
 func (o official) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
@@ -80,13 +80,13 @@ func TestTheOfficialAPIGetsMore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		first, second := a.requests()[0], a.requests()[1]
-		if first.header.Get("X-Asked") != host || first.body["max_completion_tokens"] != 100.0 || first.body["max_tokens"] != nil {
-			t.Errorf("%v %v", first.header, first.body)
+		first, second := a.Requests()[0], a.Requests()[1]
+		if first.Header.Get("X-Asked") != host || first.Body["max_completion_tokens"] != 100.0 || first.Body["max_tokens"] != nil {
+			t.Errorf("%v %v", first.Header, first.Body)
 		}
-		key, _ := first.body["prompt_cache_key"].(string)
-		if key == "" || len(key) > 64 || second.body["prompt_cache_key"] != key {
-			t.Errorf("keys %q and %q", key, second.body["prompt_cache_key"])
+		key, _ := first.Body["prompt_cache_key"].(string)
+		if key == "" || len(key) > 64 || second.Body["prompt_cache_key"] != key {
+			t.Errorf("keys %q and %q", key, second.Body["prompt_cache_key"])
 		}
 	}
 }
@@ -96,9 +96,9 @@ func TestAModelWithoutAKey(t *testing.T) {
 	if _, err := a.provider(func(c *openai.Config) { c.Key = "" }).Generate(t.Context(), providertest.Request(), nil); err != nil {
 		t.Fatal(err)
 	}
-	q := a.requests()[0]
-	if _, ok := q.header["Authorization"]; ok || q.body["max_tokens"] != nil || q.body["tools"] != nil {
-		t.Errorf("%v %v", q.header, q.body)
+	q := a.Requests()[0]
+	if _, ok := q.Header["Authorization"]; ok || q.Body["max_tokens"] != nil || q.Body["tools"] != nil {
+		t.Errorf("%v %v", q.Header, q.Body)
 	}
 }
 
@@ -117,10 +117,10 @@ func TestNothingComesFromTheEnvironment(t *testing.T) {
 	if err != nil || resp.RawText != "ok" {
 		t.Fatalf("got %q, %v", resp.RawText, err)
 	}
-	q := a.requests()[0]
-	sent, err := json.Marshal([]any{q.header, q.body})
-	if err != nil || strings.Contains(string(sent), "from-the-environment") || len(elsewhere.requests()) != 0 {
-		t.Errorf("sent %s, %v, %d requests elsewhere", sent, err, len(elsewhere.requests()))
+	q := a.Requests()[0]
+	sent, err := json.Marshal([]any{q.Header, q.Body})
+	if err != nil || strings.Contains(string(sent), "from-the-environment") || len(elsewhere.Requests()) != 0 {
+		t.Errorf("sent %s, %v, %d requests elsewhere", sent, err, len(elsewhere.Requests()))
 	}
 }
 
@@ -274,7 +274,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	if err == nil || resp.Error == nil || resp.Error.Code != failure.BadRequest || len(elsewhere.requests()) != 0 {
-		t.Errorf("got %+v, %v, %d requests elsewhere", resp, err, len(elsewhere.requests()))
+	if err == nil || resp.Error == nil || resp.Error.Code != failure.BadRequest || len(elsewhere.Requests()) != 0 {
+		t.Errorf("got %+v, %v, %d requests elsewhere", resp, err, len(elsewhere.Requests()))
 	}
 }

@@ -17,8 +17,8 @@ func stream(t *rapid.T, text string) (events []string) {
 	forms := rapid.SampledFrom([]string{"string", "string", "parts", "part", "strings", "thoughts"})
 	for len(text) > 0 {
 		n := rapid.IntRange(1, min(len(text), 12)).Draw(t, "bytes")
-		content, half := quote(text[:n]), n/2
-		first, second := quote(text[:half]), quote(text[half:n])
+		content, half := providertest.Quote(text[:n]), n/2
+		first, second := providertest.Quote(text[:half]), providertest.Quote(text[half:n])
 		text = text[n:]
 		switch forms.Draw(t, "form") {
 		case "parts":

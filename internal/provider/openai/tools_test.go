@@ -76,7 +76,7 @@ func TestHowCallsArrive(t *testing.T) {
 		"whole, all with one number": {"tool_calls", []string{part(0, "a", "read_file", main), part(0, "b", "read_file", lib)}},
 		"whole, without ids":         {"tool_calls", []string{part(0, "", "read_file", main), part(1, "", "read_file", lib)}},
 		"with members of other types": {"tool_calls", []string{
-			`{"error":null,"usage":"none","choices":[{"index":0.0,"delta":{"content":7,"tool_calls":[{"index":0.0,"id":"a","function":{"name":"read_file","arguments":` + quote(main) + `}}]}}]}`,
+			`{"error":null,"usage":"none","choices":[{"index":0.0,"delta":{"content":7,"tool_calls":[{"index":0.0,"id":"a","function":{"name":"read_file","arguments":` + providertest.Quote(main) + `}}]}}]}`,
 			part(1, "b", "read_file", lib),
 		}},
 		"ended as an answer is": {"stop", []string{part(0, "a", "read_file", main), part(1, "b", "read_file", lib)}},
@@ -92,7 +92,7 @@ func TestHowCallsArrive(t *testing.T) {
 			if err != nil || resp.RawText != "done" {
 				t.Fatalf("got %+v, %v", resp, err)
 			}
-			messages := a.requests()[1].body["messages"].([]any)[2:]
+			messages := a.Requests()[1].Body["messages"].([]any)[2:]
 			said := messages[0].(map[string]any)
 			calls := said["tool_calls"].([]any)
 			if said["content"] != "let me see" || len(calls) != 2 || len(messages) != 3 {
@@ -115,9 +115,9 @@ func TestAtTheBoundTheToolsAreWithdrawn(t *testing.T) {
 	if _, err := a.provider().Generate(t.Context(), exploring(), nil); err != nil {
 		t.Fatal(err)
 	}
-	asked := a.requests()
-	last := asked[len(asked)-1].body
-	if len(asked) != chat.MaxRounds+1 || last["tool_choice"] != "none" || last["tools"] == nil || asked[0].body["tool_choice"] != nil {
+	asked := a.Requests()
+	last := asked[len(asked)-1].Body
+	if len(asked) != chat.MaxRounds+1 || last["tool_choice"] != "none" || last["tools"] == nil || asked[0].Body["tool_choice"] != nil {
 		t.Errorf("%d requests, at last with the choice %v", len(asked), last["tool_choice"])
 	}
 }
@@ -126,7 +126,7 @@ func TestACallThatTheLimitCutIsNone(t *testing.T) {
 	a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		send(w, chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"read_file","arguments":"{\"pa"}}]}`, ""), chunk("{}", "length"), done)
 	})
-	if resp, err := a.provider().Generate(t.Context(), exploring(), nil); err != nil || resp.FinishReason != "length" || len(a.requests()) != 1 {
+	if resp, err := a.provider().Generate(t.Context(), exploring(), nil); err != nil || resp.FinishReason != "length" || len(a.Requests()) != 1 {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 }
@@ -137,15 +137,15 @@ func TestAModelWithoutTools(t *testing.T) {
 		`{"object":"error","message":"\"auto\" tool choice requires --enable-auto-tool-choice","code":400}`,
 		`{"error":{"message":"Function calling is not enabled for this model"}}`,
 	} {
-		a := serve(t, fails(400, body), says("done", "stop"))
+		a := serve(t, providertest.Refuse(400, body), says("done", "stop"))
 		p := a.provider()
 		for range 2 {
 			if resp, err := p.Generate(t.Context(), exploring(), nil); err != nil || resp.RawText != "done" {
 				t.Errorf("got %+v, %v", resp, err)
 			}
 		}
-		asked := a.requests()
-		if len(asked) != 3 || asked[0].body["tools"] == nil || asked[1].body["tools"] != nil || asked[2].body["tools"] != nil {
+		asked := a.Requests()
+		if len(asked) != 3 || asked[0].Body["tools"] == nil || asked[1].Body["tools"] != nil || asked[2].Body["tools"] != nil {
 			t.Errorf("%d requests: %v", len(asked), asked)
 		}
 	}
