@@ -29,7 +29,8 @@ const BookFile = "hosts.json"
 const (
 	// CodeLife is how long a code can be used.
 	CodeLife = 10 * time.Minute
-	// remembered is how long the book can tell a code that is over from one that never was.
+	// remembered is how long the book can tell a code that is over from one that never was, and how long a host that was
+	// removed can learn it.
 	remembered = 24 * time.Hour
 
 	secretLen = 20
@@ -41,6 +42,8 @@ type Book struct {
 	Listen string `json:"listen,omitempty"` // host:port of the door
 	Codes  []code `json:"codes,omitempty"`
 	Hosts  []Host `json:"hosts,omitempty"`
+	// Removed is when a host was removed last.
+	Removed time.Time `json:"removed,omitzero"`
 }
 
 // Host is a host that has joined.
@@ -123,14 +126,16 @@ func Remove(ctx context.Context, runsDir, name string) error {
 		if i < 0 {
 			return fmt.Errorf("no host %q has joined: see `starter hosts`", name)
 		}
-		b.Hosts = slices.Delete(b.Hosts, i, i+1)
+		b.Hosts, b.Removed = slices.Delete(b.Hosts, i, i+1), time.Now()
 		return nil
 	})
 }
 
-// Open reports whether the door is to listen: for hosts, or for a code that can be used.
+// Open reports whether the door is to listen: for hosts, for one that was away when it was removed, or for a code that can
+// be used.
 func (b Book) Open(now time.Time) bool {
-	return b.Listen != "" && (len(b.Hosts) > 0 || slices.ContainsFunc(b.Codes, func(c code) bool { return c.By == "" && now.Before(c.Until) }))
+	waits := func(c code) bool { return c.By == "" && now.Before(c.Until) }
+	return b.Listen != "" && (len(b.Hosts) > 0 || now.Sub(b.Removed) < remembered || slices.ContainsFunc(b.Codes, waits))
 }
 
 // byCertificate returns the host with a certificate; nil: none has it.

@@ -53,7 +53,7 @@ func (s Server) dial(ctx context.Context) (net.Conn, error) {
 	return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", s.Address)
 }
 
-// Door is the listener for other hosts. It is closed while the book has no host and no code that can be used.
+// Door is the listener for other hosts. It is closed unless the book says that it is to be open.
 type Door struct {
 	runsDir string
 	tls     *tls.Config

@@ -170,15 +170,18 @@ func TestJoinAndRemove(t *testing.T) {
 	if line, err := bufio.NewReader(stays).ReadString('\n'); line != "again\n" {
 		t.Errorf("the other host got %q, %v", line, err)
 	}
-	// Once nobody has joined and no code can be used, nothing listens.
+	// The last host was away. It is told, too, before the door closes.
 	must(t, hosts.Remove(t.Context(), h.dir, "c"))
-	eventually.Holds(t, "the door is closed", func() bool {
-		conn, err := net.Dial("tcp", h.listen)
-		if err == nil {
-			conn.Close()
+	if _, _, err := hosts.Greet(t.Context(), other, survey()); err == nil || !strings.Contains(err.Error(), "removed") {
+		t.Errorf("the host that was away greets: %v, want that it was removed", err)
+	}
+	book, err := hosts.Read(h.dir)
+	must(t, err)
+	for hours, want := range map[int]bool{23: true, 25: false} {
+		if got := book.Open(time.Now().Add(time.Duration(hours) * time.Hour)); got != want {
+			t.Errorf("%d hours later the door is open: %v, want %v", hours, got, want)
 		}
-		return err != nil
-	})
+	}
 }
 
 // What opens the door to nobody. Each row ends with the same call as the control, by what the wall asks for.
