@@ -12,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
@@ -92,10 +95,10 @@ func (m *team) beat(b *testing.B, every time.Duration, server, database int) {
 	for range beating {
 		<-begun
 	}
-	commits, serverCPU, databaseCPU, before := m.commits(b), cpuOf(b, server), cpuOf(b, database), beaten.Load()
+	commits, serverCPU, databaseCPU, before := m.commits(), cpuOf(b, server), cpuOf(b, database), beaten.Load()
 	eventually.Holds(b, "the heartbeats", func() bool { return beaten.Load()-before >= beats })
 	sent := float64(beaten.Load() - before)
-	b.ReportMetric(float64(m.commits(b)-commits)/sent, "commits/heartbeat")
+	b.ReportMetric(float64(m.commits()-commits)/sent, "commits/heartbeat")
 	b.ReportMetric(float64((cpuOf(b, server)-serverCPU).Milliseconds())/sent, "server-ms/heartbeat")
 	b.ReportMetric(float64((cpuOf(b, database)-databaseCPU).Milliseconds())/sent, "database-ms/heartbeat")
 	close(end)
@@ -109,14 +112,81 @@ func (m *team) beat(b *testing.B, every time.Duration, server, database int) {
 	b.ReportMetric(float64(lost), "lost")
 }
 
+const waiting = 200 // runs at once
+
+// BenchmarkRuns measures what a run costs Temporal and PostgreSQL until it waits for an approval, and from there to its end:
+// CPU time of both, commits, and the room in the database of a run that waits. Use -benchtime 1x.
+func BenchmarkRuns(b *testing.B) {
+	need.Suite(b, need.Nightly)
+	m := newTeam(b)
+	m.prepare()
+	database := m.database()
+	server := m.server()
+	m.serve()
+	home, runsDir := m.environment("worker"), filepath.Join(m.dir, "runs")
+	starter := func(args ...string) *exec.Cmd { return m.starter(home, append(args, "--runs-dir", runsDir)...) }
+	goal := append(m.goal(), "--sandbox", "off") // the worker has none
+	var ids []string
+	begin := func(runs int) {
+		for range runs {
+			ids = append(ids, strings.Fields(m.once(starter(goal...)))[0])
+		}
+		m.awaitRuns(run.AwaitingApproval, runs)
+	}
+	approve := func() {
+		for _, id := range ids {
+			m.once(starter("approve", id))
+		}
+		m.awaitRuns(run.AwaitingApproval, 0)
+		m.awaitRuns(run.Running, 0)
+		ids = nil
+	}
+	measure := func(stage string, do func()) {
+		commits, room, serverCPU, databaseCPU := m.commits(), m.room(), cpuOf(b, server), cpuOf(b, database)
+		do()
+		b.ReportMetric(float64(m.commits()-commits)/waiting, "commits-"+stage+"/run")
+		b.ReportMetric(float64(m.room()-room)/1024/waiting, "KiB-"+stage+"/run")
+		b.ReportMetric(float64((cpuOf(b, server)-serverCPU).Milliseconds())/waiting, "server-ms-"+stage+"/run")
+		b.ReportMetric(float64((cpuOf(b, database)-databaseCPU).Milliseconds())/waiting, "database-ms-"+stage+"/run")
+	}
+	begin(1) // the mirror, the tables' first pages
+	approve()
+	for b.Loop() {
+		measure("to-approval", func() { begin(waiting) })
+		measure("to-end", approve)
+	}
+}
+
+// awaitRuns waits until so many runs have the status.
+func (m *team) awaitRuns(status run.Status, runs int) {
+	m.Helper()
+	c := m.client()
+	eventually.Holds(m.TB, fmt.Sprintf("%d runs are %s", runs, status), func() bool {
+		n, err := c.CountWorkflow(m.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Query: fmt.Sprintf("ExecutionStatus = 'Running' and %s = '%s'", attribute.StatusName, status),
+		})
+		return err == nil && n.Count == int64(runs)
+	})
+}
+
 // commits returns how many transactions the database has committed.
-func (m *team) commits(b *testing.B) (n int) {
-	b.Helper()
-	cmd := exec.Command("psql", "-h", "127.0.0.1", "-p", m.ports["postgresql"], "-U", "temporal", "-d", "temporal", "-Atc", "select xact_commit from pg_stat_database where datname = 'temporal'")
+func (m *team) commits() int {
+	return m.ask("select xact_commit from pg_stat_database where datname = 'temporal'")
+}
+
+// room returns the bytes of the databases.
+func (m *team) room() int {
+	return m.ask("select sum(pg_database_size(datname)) from pg_database where datname like 'temporal%'")
+}
+
+// ask returns the number that a query of PostgreSQL yields.
+func (m *team) ask(query string) int {
+	m.Helper()
+	cmd := exec.Command("psql", "-h", "127.0.0.1", "-p", m.ports["postgresql"], "-U", "temporal", "-d", "temporal", "-Atc", query)
 	cmd.Env = append(os.Environ(), "PGPASSWORD=of-the-test")
 	n, err := strconv.Atoi(strings.TrimSpace(m.once(cmd)))
 	if err != nil {
-		b.Fatal(err)
+		m.Fatal(err)
 	}
 	return n
 }

@@ -160,6 +160,27 @@ func (m *team) begin(cmd *exec.Cmd) *captured.Output {
 	return out
 }
 
+// prepare builds Ratchet's programs and makes the certificates.
+func (m *team) prepare() {
+	m.Helper()
+	build := exec.Command("go", "build", "-o", m.dir, "./worker", "./starter")
+	build.Dir = root
+	m.once(build)
+	for range 2 { // again changes nothing
+		m.once(m.command("certificates"))
+	}
+}
+
+// serve starts the bucket and the worker, on a server that serves.
+func (m *team) serve() {
+	m.Helper()
+	m.namespace()
+	m.begin(m.command("bucket"))
+	m.answers(m.ports["bucket"])
+	home := m.begin(m.command("worker"))
+	eventually.Holds(m.TB, "the worker serves", func() bool { return strings.Contains(home.String(), "serving ") })
+}
+
 // database starts PostgreSQL as the image does, from Debian's programs. It returns the process.
 func (m *team) database() (pid int) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -268,6 +289,20 @@ func (m *team) starter(env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// goal returns the arguments of a run on a new repository, whose patch waits for an approval.
+func (m *team) goal() []string {
+	m.Helper()
+	o := gittest.NewOrigin(m.TB)
+	o.Git("update-ref", "refs/heads/main", o.Git("commit-tree", "-m", "first", o.Tree("100644 blob "+o.Blob("bad\n")+"\tstate.txt\n")))
+	answers := m.TempDir()
+	for name, text := range map[string]string{"plan-1.md": "# Make it good\n", "execute-1.md": answer} {
+		if err := os.WriteFile(filepath.Join(answers, name), []byte(text), 0o644); err != nil {
+			m.Fatal(err)
+		}
+	}
+	return []string{"run", "make it good", "--repo", o.FileURL(), "--provider", "replay:" + answers, "--check", "grep -q good state.txt", "--approve", "always", "--detach"}
+}
+
 const answer = "<<<AIO_RESULT_START>>>\ntype: PATCH\nsummary: Make it good\n<<<AIO_RESULT_END>>>\n\n[PATCH_BEGIN]\n" +
 	"diff --git a/state.txt b/state.txt\n--- a/state.txt\n+++ b/state.txt\n@@ -1 +1 @@\n-bad\n+good\n[PATCH_END]\n"
 
@@ -276,12 +311,7 @@ const answer = "<<<AIO_RESULT_START>>>\ntype: PATCH\nsummary: Make it good\n<<<A
 func TestATeamOnSeveralMachines(t *testing.T) {
 	need.Suite(t, need.Nightly)
 	m := newTeam(t)
-	build := exec.Command("go", "build", "-o", m.dir, "./worker", "./starter")
-	build.Dir = root
-	m.once(build)
-	for range 2 {
-		m.once(m.command("certificates"))
-	}
+	m.prepare()
 	m.database()
 	m.server()
 	pair, _ := m.certificate("temporal")
@@ -291,11 +321,7 @@ func TestATeamOnSeveralMachines(t *testing.T) {
 			t.Errorf("a client with %d certificates: got %v from Temporal", len(certificates), err)
 		}
 	}
-	m.namespace()
-	m.begin(m.command("bucket"))
-	m.answers(m.ports["bucket"])
-	home := m.begin(m.command("worker"))
-	eventually.Holds(t, "the worker serves", func() bool { return strings.Contains(home.String(), "serving ") })
+	m.serve()
 
 	_, pool := m.certificate("public")
 	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
@@ -329,18 +355,7 @@ func TestATeamOnSeveralMachines(t *testing.T) {
 	laptop := m.begin(joined)
 	eventually.Holds(t, "the other machine serves", func() bool { return strings.Contains(laptop.String(), "serving ") })
 
-	o := gittest.NewOrigin(t)
-	o.Git("update-ref", "refs/heads/main", o.Git("commit-tree", "-m", "first", o.Tree("100644 blob "+o.Blob("bad\n")+"\tstate.txt\n")))
-	answers := filepath.Join(m.dir, "answers")
-	if err := os.Mkdir(answers, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"plan-1.md": "# Make it good\n", "execute-1.md": answer} {
-		if err := os.WriteFile(filepath.Join(answers, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	id := strings.Fields(m.once(m.starter(there, "run", "make it good", "--repo", o.FileURL(), "--provider", "replay:"+answers, "--check", "grep -q good state.txt", "--approve", "always", "--detach")))[0]
+	id := strings.Fields(m.once(m.starter(there, m.goal()...)))[0]
 	approve := func() *exec.Cmd { return m.starter(atHome, "approve", id, "--runs-dir", runsDir) }
 	eventually.Holds(t, "the run is approved at home", func() bool { return approve().Run() == nil })
 	m.once(m.starter(atHome, "watch", id, "--runs-dir", runsDir)) // fails unless the run is completed
