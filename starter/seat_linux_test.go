@@ -117,6 +117,11 @@ func (s *seat) does(line, says string) {
 
 // exitCode waits for the end of the program.
 func (s *seat) exitCode() int {
-	<-s.running.Done()
+	s.Helper()
+	select {
+	case <-s.running.Done():
+	case <-time.After(5 * time.Minute):
+		s.Fatal("the program does not end")
+	}
 	return s.cmd.ProcessState.ExitCode()
 }

@@ -140,6 +140,7 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
 	repo, answers := clitest.Repository(t), answers(t)
+	clitest.Write(t, filepath.Join(answers, "execute-1.md"), change("bad", "good")) // a fix would wait, and review ask again
 	stop := bringUp(t, runsDir)
 	defer stop()
 	begin := func(id string) {
