@@ -1,13 +1,17 @@
 package rundir_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/store"
+	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // sharing returns runs directories of hosts that have one bucket.
@@ -112,6 +116,48 @@ func TestSegmentsOfLateHostsLoseNothing(t *testing.T) {
 	ref := rundir.Content{Name: "check/iter-0001.json", Bytes: []byte("accepted")}.Ref()
 	if b, err := d.Load(ref); err != nil || string(b) != "accepted" {
 		t.Errorf("got %q, %v; want what the result names", b, err)
+	}
+}
+
+// Two hosts do the same step at once, again and again: each result names what it was, on a third host too.
+func TestSegmentsOfTheSameStepOnTwoHosts(t *testing.T) {
+	times := 20
+	if need.Has(need.Nightly) {
+		times = 200
+	}
+	hosts := sharing(t, 3)
+	refs := [2][]run.Ref{make([]run.Ref, times), make([]run.Ref, times)}
+	var both sync.WaitGroup
+	for i := range refs {
+		both.Go(func() {
+			for n := range times {
+				attend(t, hosts[i], func(d *rundir.Dir) {
+					var err error
+					if refs[i][n], err = d.Keep(fmt.Sprintf("evaluate/iter-%04d.json", n), fmt.Appendf(nil, "%d by host %d", n, i)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		})
+	}
+	both.Wait()
+	d, err := rundir.OfRun(hosts[2].Dir(), "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := 0
+	for i := range refs {
+		for n, ref := range refs[i] {
+			if b, err := d.Load(ref); err != nil || string(b) != fmt.Sprintf("%d by host %d", n, i) {
+				t.Errorf("result %d of host %d: got %q, %v", n, i, b, err)
+			}
+			if b, _, err := d.Find(ref.Name); err != nil || run.DigestOf(b) != ref.Digest {
+				other++
+			}
+		}
+	}
+	if other != times {
+		t.Errorf("the control: by their names alone %d results are those of the other host, want %d", other, times)
 	}
 }
 
