@@ -55,7 +55,7 @@ func play(dir string) {
 		fmt.Print(s.Version)
 		return
 	}
-	p.Open()
+	p.Begin()
 	for i, arg := range os.Args {
 		if arg == "--session-id" || arg == "--resume" {
 			p.ID = os.Args[i+1]

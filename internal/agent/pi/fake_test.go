@@ -72,12 +72,12 @@ func play(dir string) {
 		fmt.Print(p.Version)
 		return
 	}
-	p.Player.Open()
+	p.Begin()
 	p.ID = "fresh"
 	if i := slices.Index(os.Args, "--session-id"); i > 0 {
 		p.ID = os.Args[i+1]
 	}
-	if slices.Contains(os.Args, "--extension") && !p.script.Open {
+	if slices.Contains(os.Args, "--extension") && !p.Open {
 		p.Say(`{"type":"extension_ui_request","id":"u0","method":"setStatus","statusKey":"ratchet-gate","statusText":"closed"}`)
 	}
 	p.act("", p.Start)

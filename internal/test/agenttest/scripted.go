@@ -2,6 +2,7 @@ package agenttest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -63,12 +64,8 @@ func (s Scripted) Environ(variable string, more ...string) []string {
 
 // Options adds to o what every session needs.
 func (s Scripted) Options(o agent.Options) agent.Options {
-	if o.Dir == "" {
-		o.Dir = s.Work
-	}
-	if o.Sandbox == "" {
-		o.Sandbox = agent.WorkspaceWrite
-	}
+	o.Dir = cmp.Or(o.Dir, s.Work)
+	o.Sandbox = cmp.Or(o.Sandbox, agent.WorkspaceWrite)
 	return o
 }
 
@@ -82,8 +79,10 @@ func (s Scripted) Given(t testing.TB) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// Args and Variables return the arguments and the environment of the program.
-func (s Scripted) Args(t testing.TB) []string      { return s.readList(t, "argv") }
+// Args returns the arguments of the program.
+func (s Scripted) Args(t testing.TB) []string { return s.readList(t, "argv") }
+
+// Variables returns the environment of the program.
 func (s Scripted) Variables(t testing.TB) []string { return s.readList(t, "env") }
 
 func (s Scripted) readList(t testing.TB, name string) (list []string) {
@@ -106,7 +105,7 @@ type Player struct {
 	given *os.File
 }
 
-// NewPlayer reads the script of a directory, and keeps the arguments and variables there.
+// NewPlayer reads the script of a directory into script, a pointer.
 func NewPlayer(dir string, script any) *Player {
 	text, err := os.ReadFile(filepath.Join(dir, "script"))
 	if err != nil || json.Unmarshal(text, script) != nil {
@@ -115,8 +114,8 @@ func NewPlayer(dir string, script any) *Player {
 	return &Player{Dir: dir, in: bufio.NewReader(os.Stdin)}
 }
 
-// Open keeps the arguments and variables, and from now on what is read.
-func (p *Player) Open() {
+// Begin keeps the arguments and variables for the test, and from now on what is read.
+func (p *Player) Begin() {
 	for name, list := range map[string][]string{"argv": os.Args[1:], "env": os.Environ()} {
 		text, _ := json.Marshal(list)
 		if os.WriteFile(filepath.Join(p.Dir, name), text, 0o600) != nil {
