@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -127,20 +126,21 @@ func TestSegmentsOfTheSameStepOnTwoHosts(t *testing.T) {
 	}
 	hosts := sharing(t, 3)
 	refs := [2][]run.Ref{make([]run.Ref, times), make([]run.Ref, times)}
-	var both sync.WaitGroup
-	for i := range refs {
-		both.Go(func() {
-			for n := range times {
-				attend(t, hosts[i], func(d *rundir.Dir) {
-					var err error
-					if refs[i][n], err = d.Keep(fmt.Sprintf("evaluate/iter-%04d.json", n), fmt.Appendf(nil, "%d by host %d", n, i)); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-		})
-	}
-	both.Wait()
+	t.Run("steps", func(t *testing.T) {
+		for i := range refs {
+			t.Run(fmt.Sprintf("host-%d", i), func(t *testing.T) {
+				t.Parallel()
+				for n := range times {
+					attend(t, hosts[i], func(d *rundir.Dir) {
+						var err error
+						if refs[i][n], err = d.Keep(fmt.Sprintf("evaluate/iter-%04d.json", n), fmt.Appendf(nil, "%d by host %d", n, i)); err != nil {
+							t.Fatal(err)
+						}
+					})
+				}
+			})
+		}
+	})
 	d, err := rundir.OfRun(hosts[2].Dir(), "r1")
 	if err != nil {
 		t.Fatal(err)
