@@ -151,8 +151,8 @@ func (w *Workspace) updateRef(ctx context.Context, held *os.File, old, new run.C
 	return repo.UpdateRef(ctx, git.RefMove{Name: w.ref, Old: git.ID(old), New: git.ID(new), Message: "ratchet"})
 }
 
-// freeRef removes a lock on the branch that a killed git has left. The lock is older than any that git has waited for,
-// and the workspace's own lock keeps Ratchet out. It returns false when there is no such lock.
+// freeRef removes git's lock on the branch if it is as old as the time that git waits for one: a killed git has left it. The
+// workspace's own lock keeps Ratchet out. It returns false when there is no such lock.
 func (w *Workspace) freeRef() (bool, error) {
 	name := w.branchFile(".lock")
 	fi, err := os.Lstat(name)
