@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"sync/atomic"
 
+	"go.temporal.io/sdk/activity"
+
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
@@ -69,7 +71,17 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err := onDisk(); err != nil { // nothing is paid before the record says so
 		return reply{}, err
 	}
+	if err := confirm(ctx, report.Progress{Doing: "asks " + c.Provider}); err != nil {
+		return reply{}, err
+	}
 	return t.makeCall(ctx, p, req)
+}
+
+// confirm fails unless the engine still waits for the attempt, as far as it answers. A host that slept was perhaps given the
+// attempt in its sleep, and begins it after another host has.
+func confirm(ctx context.Context, doing report.Progress) error {
+	activity.RecordHeartbeat(ctx, doing) // ends ctx if the attempt is given up
+	return context.Cause(ctx)
 }
 
 // findKept returns the answer that an earlier attempt has kept, or fs.ErrNotExist if there is none.

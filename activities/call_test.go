@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -268,6 +269,22 @@ func TestWhoWaitsForASessionSaysForWhom(t *testing.T) {
 	s.planWatched(beats, func(b report.Progress) bool {
 		return b.Doing == fmt.Sprintf("waits: process %d holds the agent's session", os.Getpid())
 	})
+}
+
+// A host that slept begins an attempt after the engine has given it to another.
+func TestAnAttemptThatIsGivenUpPaysNothing(t *testing.T) {
+	s := newFixture(t)
+	s.provider.says("a plan")
+	ctx, stop := context.WithCancelCause(t.Context())
+	env, beats := s.environmentOf(ctx), 0
+	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) {
+		beats++
+		stop(serviceerror.NewNotFound("given to another"))
+	})
+	_, err := env.ExecuteActivity(s.acts.Plan, s.call(run.Plan))
+	if err == nil || beats == 0 || s.provider.calls() != 0 {
+		t.Errorf("%d calls after %d heartbeats, %v; want none, and an error", s.provider.calls(), beats, err)
+	}
 }
 
 // planWatched plans, and closes seen at the first heartbeat that is the one.

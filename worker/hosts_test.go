@@ -320,7 +320,8 @@ func TestAHostThatOnlyPaused(t *testing.T) {
 	}
 }
 
-// TestAHostThatPausedInACall: another host makes the call again, and the first one ends its own.
+// TestAHostThatPausedInACall: another host makes the call again. The first one ends its own when it wakes, and does not pay
+// for the attempts that it was given in its sleep, while its poll was open.
 func TestAHostThatPausedInACall(t *testing.T) {
 	need.Suite(t, need.CI)
 	need.Program(t, "unshare")
