@@ -42,8 +42,12 @@ func WorkerOptions(identity string, interceptors ...interceptor.WorkerIntercepto
 		MaxConcurrentActivityExecutionSize:      16 * cores,
 		MaxConcurrentLocalActivityExecutionSize: 16 * cores,
 		MaxConcurrentWorkflowTaskExecutionSize:  32 * cores,
-		MaxConcurrentWorkflowTaskPollers:        max(4, cores),
 		MaxConcurrentActivityTaskPollers:        max(4, cores),
-		WorkerStopTimeout:                       5 * time.Second,
+		// A fixed number of pollers serves the worker's own queue alone while the engine says that tasks are waiting there,
+		// and it says so for up to a minute after the last: new runs waited for that long.
+		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+			InitialNumberOfPollers: max(4, cores), MinimumNumberOfPollers: 2, MaximumNumberOfPollers: 32 * cores,
+		}),
+		WorkerStopTimeout: 5 * time.Second,
 	}
 }
