@@ -2,14 +2,12 @@ package webui_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
@@ -20,7 +18,6 @@ import (
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor" // checks run under the test binary
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -159,15 +156,12 @@ func (s *fixture) begin(in run.Input) string {
 func (s *fixture) state(id run.ID) run.State {
 	s.t.Helper()
 	var st run.State
-	eventually.Holds(s.t, "a worker answers", func() bool {
-		v, err := s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", workflows.StateQuery)
-		if err == nil {
-			err = v.Get(&st)
-		}
-		if _, busy := errors.AsType[*serviceerror.FailedPrecondition](err); err != nil && !busy { // that is: no worker took it in time
-			s.t.Fatal(err)
-		}
-		return err == nil
-	})
+	v, err := s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", workflows.StateQuery)
+	if err == nil {
+		err = v.Get(&st)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	return st
 }
