@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,7 @@ type sharedRun struct {
 	*scripted
 	s      *fixture
 	origin *gittest.Origin
+	url    string // of the repository on its server
 	store  string // URL of the bucket
 	bucket string // directory of the bucket
 }
@@ -48,6 +50,7 @@ const (
 func (s *fixture) share(name string, sc *script, seconds float64) *sharedRun {
 	s.t.Helper()
 	r := &sharedRun{s: s.at(name), origin: s.newOrigin()}
+	r.url = r.origin.FileURL()
 	r.store, r.bucket = storetest.New(s.t)
 	return r.beside(sc, seconds)
 }
@@ -61,7 +64,7 @@ func (r *sharedRun) beside(sc *script, seconds float64) *sharedRun {
 	s.put(filepath.Join(r.answers, "provider.sh"), program)
 	spec := strings.Replace(r.in.Providers.Developer, s.runsDir, r.bucket, 1)
 	r.in.Providers = run.Providers{Planner: spec, Developer: spec, Fixer: spec, Dir: s.t.TempDir()}
-	r.in.Repository = run.Repository{Path: filepath.Join(s.dir, "of-another-host"), Base: run.Commit(r.origin.Git("rev-parse", "main")), URL: r.origin.FileURL()}
+	r.in.Repository = run.Repository{Path: filepath.Join(s.dir, "of-another-host"), Base: run.Commit(r.origin.Git("rev-parse", "main")), URL: r.url}
 	return r
 }
 
@@ -398,6 +401,51 @@ func TestTheBucketIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.verify(t, "away", 0)
+}
+
+// TestServersAreAwayForAMinute takes the bucket and the server of the repository away for a minute, while three hosts work.
+// All runs end as they would, and no call is made again.
+func TestServersAreAwayForAMinute(t *testing.T) {
+	need.Suite(t, need.Nightly)
+	need.Program(t, "unshare")
+	s := newFixture(t)
+	first := s.share("away", variants[0](), 0.3)
+	u, err := url.Parse(first.origin.Serve(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.origin.UseHelper(t)
+	way := networkTo(t, u.Host)
+	u.Host = way.address
+	first.url = u.String()
+	runs, wave := []*sharedRun{}, []*scripted{}
+	for n := range 60 {
+		r := first.beside(variants[n%len(variants)](), 0.3)
+		runs, wave = append(runs, r), append(wave, r.scripted)
+	}
+	for _, name := range []string{"alpha", "beta", "gamma"} {
+		<-first.host(name, "GIT_ALLOW_PROTOCOL=https").ready
+	}
+	stop := first.s.decided(t, wave)
+	over := first.s.waves(wave, 10)
+	eventually.Holds(t, "the first runs end", func() bool {
+		refs := first.origin.Git("for-each-ref", "refs/heads/ratchet/")
+		return strings.Count(refs, "\n") > 5
+	})
+	const away = time.Minute
+	way.cut(away)
+	if err := errors.Join(os.Rename(first.bucket, first.bucket+".away"), os.WriteFile(first.bucket, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(away)
+	if err := errors.Join(os.Remove(first.bucket), os.Rename(first.bucket+".away", first.bucket)); err != nil {
+		t.Fatal(err)
+	}
+	<-over
+	stop()
+	for _, r := range runs {
+		r.verify(t, string(r.in.RunID), 0)
+	}
 }
 
 // awaitStopped waits until a process is stopped.
