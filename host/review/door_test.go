@@ -275,7 +275,7 @@ func TestThePageSaysWhatAFormDid(t *testing.T) {
 	v := atGate(t, review.Config{}).enter("kim")
 	for word, text := range map[string]string{
 		"approved": "Approved.", "rejected": "Sent back.", "ended": "the run ends", "part": "Accepted:", "allowed": "Allowed.",
-		"answered": "Answered.", "noted": "Noted for", "canceled": "is ending",
+		"answered": "Answered.", "noted": "Noted for", "canceled": "You canceled",
 	} {
 		if r := v.get("/runs/" + string(runID) + "?said=" + word); !strings.Contains(said(r.body), text) {
 			t.Errorf("%s: %q", word, said(r.body))

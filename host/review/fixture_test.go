@@ -156,7 +156,7 @@ func (e *engine) View(context.Context, run.ID) (runs.View, error) {
 	defer e.mu.Unlock()
 	pending := e.s.Pending()
 	return runs.View{
-		Execution: runs.Execution{Listed: e.listed(), Open: e.outcome == "", Activities: e.activity},
+		Execution: runs.Execution{Listed: e.listed(), Open: e.outcome == "", Canceling: e.s.State.Status == run.Canceled, Activities: e.activity},
 		State:     e.s.State, Facts: rundir.FactsOf(e.s), Pending: &pending, From: runs.FromWorkflow, Adrift: e.outcome != "",
 	}, nil
 }

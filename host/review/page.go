@@ -138,7 +138,7 @@ var saidWords = map[string]string{
 	"approved": "Approved.", "rejected": "Sent back.", "ended": "Refused: the run ends.",
 	"part":    "Accepted: what you marked is applied as a patch of its own.",
 	"edited":  "Edited: your patch is proposed in the place of the other.",
-	"allowed": "Allowed.", "refused": "Refused.", "answered": "Answered.", "noted": "Noted for the next prompt.", "canceled": "The run is ending.", "started": "Started.",
+	"allowed": "Allowed.", "refused": "Refused.", "answered": "Answered.", "noted": "Noted for the next prompt.", "canceled": "You canceled the run.", "started": "Started.",
 }
 
 const (

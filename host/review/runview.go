@@ -185,7 +185,7 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 }
 
 func (v *runView) addActivities(e runs.Execution, now time.Time) {
-	if e.Canceling {
+	if e.Canceling && !v.Over {
 		v.Doing = append(v.Doing, "ending")
 	}
 	for _, a := range e.Activities {
@@ -263,6 +263,9 @@ func (p *page) addChecks(v *runView, ev run.Evaluation, e run.Event) {
 	}
 }
 
+// checkWords say what became of a check.
+var checkWords = map[check.Status]string{check.Pass: "passed", check.Fail: "failed", check.Error: "cannot run", check.Timeout: "timed out"}
+
 func (p *page) addReport(v *runView, ref run.Ref, of string) {
 	b, err := p.record.Load(v.ID, ref)
 	var report check.Report
@@ -276,7 +279,7 @@ func (p *page) addReport(v *runView, ref run.Ref, of string) {
 			between = "\n…\n"
 		}
 		v.Checks = append(v.Checks, checkView{
-			Command: display.Line(c.Command), Status: string(c.Status), Passed: c.Status == check.Pass,
+			Command: display.Line(c.Command), Status: checkWords[c.Status], Passed: c.Status == check.Pass,
 			Took: (time.Duration(c.DurationMs) * time.Millisecond).Round(100 * time.Millisecond).String(), Reason: display.Line(c.Reason),
 			Output: safeText(strings.ToValidUTF8(c.Head+between+c.Tail, "")),
 		})

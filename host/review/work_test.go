@@ -161,6 +161,12 @@ func (v *visitor) formToken() string {
 	return ""
 }
 
+func TestARunThatHasEndedIsNotEnding(t *testing.T) {
+	if body := failed(t).enter("kim").get("/runs/" + string(runID)).body; !strings.Contains(body, ">canceled<") || strings.Contains(body, "ending") {
+		t.Errorf("got %.1500s, want that the run is canceled, and not that it is ending", body)
+	}
+}
+
 // A person who may decide may finish a run; a goal in free words is for the owner of the engine, who may run anything.
 func TestOnlyTheOwnerStartsRuns(t *testing.T) {
 	s := failed(t)
