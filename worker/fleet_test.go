@@ -5,10 +5,16 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
@@ -72,6 +78,82 @@ func TestHostsBurnAtAnyMoment(t *testing.T) {
 		t.Errorf("paid again for answers in the bucket: %v, with %d hosts cut off", repaid, cuts)
 	}
 	t.Logf("%d runs, %d hosts burnt, %d cut off for %v, in %v; %d calls were cut short and made again, %d of them beside a late answer", len(runs), ended-cuts, cuts, cut, time.Since(began).Round(time.Second), again, len(repaid))
+}
+
+// TestHostsBurnBesideManyWaitingRuns has 2,000 runs that wait for a person, on three hosts that keep 200 runs in memory.
+// Beside them 300 agents work, and a host burns every 20 s. Then all that wait are approved. Nothing is lost, and nothing is
+// done twice.
+func TestHostsBurnBesideManyWaitingRuns(t *testing.T) {
+	need.Suite(t, need.Nightly)
+	need.Program(t, "unshare")
+	const waiting, agents, every, atOnce = 2000, 300, 20 * time.Second, 100
+	one := edit{file: "log.txt", line: "one"}
+	s := newFixture(t)
+	s.flags = []string{"-cached-runs", "200"}
+	first := s.share("scale", newScript(run.Always, "true").patch("execute-1", one), 0)
+	runs, wave := []*sharedRun{first}, []*scripted{}
+	for len(runs) < waiting {
+		runs = append(runs, first.beside(newScript(run.Always, "true").patch("execute-1", one), 0))
+	}
+	for range agents {
+		r := first.beside(newScript(run.Never, "true").patch("execute-1", one), 10)
+		runs, wave = append(runs, r), append(wave, r.scripted)
+	}
+	names := 0
+	next := func() *hostProcess {
+		names++
+		return first.host(fmt.Sprintf("host-%d", names))
+	}
+	hosts := []*hostProcess{next(), next(), next()}
+	began := time.Now()
+	lap := func() time.Duration {
+		took := time.Since(began)
+		began = began.Add(took)
+		return took.Round(time.Second)
+	}
+	for _, r := range runs[:waiting] {
+		r.s.start(r.in)
+	}
+	count := &workflowservice.CountWorkflowExecutionsRequest{
+		Query: fmt.Sprintf("TaskQueue = '%s' AND %s = '%s'", first.s.queue, attribute.Status().GetName(), run.AwaitingApproval),
+	}
+	eventually.Within(t, "all wait", time.Hour, func() bool {
+		n, err := s.client.CountWorkflow(t.Context(), count)
+		return err == nil && n.GetCount() == waiting
+	})
+	toWait, burnt := lap(), 0
+	over := first.s.waves(wave, agents)
+	for open := true; open; {
+		select {
+		case <-over:
+			open = false
+		case <-time.After(every):
+			hosts[burnt%len(hosts)].burn(t)
+			hosts[burnt%len(hosts)] = next()
+			burnt++
+		}
+	}
+	toWork := lap()
+	for group := range slices.Chunk(runs[:waiting], atOnce) {
+		wave := []*scripted{}
+		for _, r := range group {
+			wave = append(wave, r.scripted)
+		}
+		stop := first.s.decided(t, wave)
+		for _, r := range group {
+			if err := r.await(t, s.client.GetWorkflow(t.Context(), r.in.RunID.WorkflowID(), "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+	}
+	toEnd, again := lap(), 0
+	for _, r := range runs {
+		r.verify(t, string(r.in.RunID), burnt)
+		count, _, _ := r.calls()
+		again += count["execute-1"] - 1
+	}
+	t.Logf("%d runs wait after %v; %d agents beside them in %v, %d hosts burnt, %d calls made again; all approved and over in %v", waiting, toWait, agents, toWork, burnt, again, toEnd)
 }
 
 // network is the way of one host to the engine.
