@@ -112,10 +112,11 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger, identity 
 	}
 	h.Notify.Link = func(n notices.Notice) string { return h.noticeLink(w, n) }
 	h.Notify.Answers = func(n notices.Notice) []notices.Answer { return h.noticeAnswers(w, n) }
-	serving := []worker.Worker{worker.New(w.Client, w.TaskQueue, options)}
+	var serving []worker.Worker
 	if others.bucket != nil && h.Sandbox.Missing == nil { // runs that this host cannot do are left to others
 		serving = append(serving, worker.New(w.Client, temporalclient.PoolOf(h.Sandbox.Policy), options))
 	}
+	serving = append(serving, worker.New(w.Client, w.TaskQueue, options)) // last: who hears of it has heard of the pool's part
 	for _, s := range serving {
 		h.register(w, s)
 	}
