@@ -19,7 +19,6 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
@@ -142,7 +141,7 @@ func (s *tickets) awaitMerge(wr client.WorkflowRun) {
 }
 
 func (s *tickets) isOver(id string) bool {
-	d, err := temporalclient.Describe(s.t.Context(), s.client, id, "")
+	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), id, "")
 	return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
 }
 
