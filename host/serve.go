@@ -116,7 +116,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger, identity 
 	if others.bucket != nil && h.Sandbox.Missing == nil { // runs that this host cannot do are left to others
 		serving = append(serving, worker.New(w.Client, temporalclient.PoolOf(h.Sandbox.Policy), options))
 	}
-	serving = append(serving, worker.New(w.Client, w.TaskQueue, options)) // last: who hears of it has heard of the pool's part
+	serving = append(serving, worker.New(w.Client, w.TaskQueue, options)) // last: a list of workers that has it has the pool's part, too
 	for _, s := range serving {
 		h.register(w, s)
 	}

@@ -134,6 +134,9 @@ func TestHostsBurnBesideManyWaitingRuns(t *testing.T) {
 		}
 	}
 	toWork := lap()
+	if burnt == 0 {
+		t.Errorf("no host burnt in %v", toWork)
+	}
 	for group := range slices.Chunk(runs[:waiting], atOnce) {
 		wave := []*scripted{}
 		for _, r := range group {
