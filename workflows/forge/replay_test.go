@@ -3,6 +3,7 @@ package forge_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"sync"
@@ -148,7 +149,7 @@ func (s *stage) register(w worker.Registry) {
 		"StartRound": func(context.Context, activities.Round) (out activities.Begun, err error) {
 			s.locked(func() {
 				s.run++
-				out = activities.Begun{RunID: run.ID("run-" + string(rune('0'+s.run))), Name: run.NewName("shop", s.run), Delivered: []string{"check:lint"}}
+				out = activities.Begun{RunID: run.ID(fmt.Sprintf("%s-%d", s.name, s.run)), Name: run.NewName("shop", s.run), Delivered: []string{"check:lint"}}
 			})
 			return out, nil
 		},
