@@ -10,6 +10,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
+
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 const (
@@ -147,7 +149,7 @@ func pendingActivity(ctx context.Context) (*workflow.PendingActivityInfo, error)
 	asked, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
 	at := info.WorkflowExecution
-	run, err := activity.GetClient(ctx).DescribeWorkflowExecution(asked, at.ID, at.RunID)
+	run, err := temporalclient.Describe(asked, activity.GetClient(ctx), at.ID, at.RunID)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return nil, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 // engine has an activity under way.
@@ -38,7 +39,11 @@ func (e *engine) answers() error {
 	return nil
 }
 
-func (e *engine) DescribeWorkflowExecution(ctx context.Context, _, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (e *engine) DescribeWorkflow(ctx context.Context, id, execution string) (*client.WorkflowExecutionDescription, error) {
+	return temporaltest.Described(e.describe(ctx, id, execution))
+}
+
+func (e *engine) describe(ctx context.Context, _, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	if err := e.answers(); err != nil {
 		return nil, err
 	}

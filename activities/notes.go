@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // NotesQuery is the query of a run's workflow for the notes that no prompt carries yet: []run.Note, in their order.
@@ -71,7 +72,7 @@ func historyLength(ctx context.Context) (int64, error) {
 	at := activity.GetInfo(ctx).WorkflowExecution
 	asked, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
-	d, err := activity.GetClient(ctx).DescribeWorkflowExecution(asked, at.ID, at.RunID)
+	d, err := temporalclient.Describe(asked, activity.GetClient(ctx), at.ID, at.RunID)
 	return d.GetWorkflowExecutionInfo().GetHistoryLength(), err
 }
 

@@ -27,7 +27,11 @@ type noteEngine struct {
 	silent  bool // the run's worker does not answer the first query
 }
 
-func (e *noteEngine) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (e *noteEngine) DescribeWorkflow(ctx context.Context, id, execution string) (*client.WorkflowExecutionDescription, error) {
+	return temporaltest.Described(e.describe(ctx, id, execution))
+}
+
+func (e *noteEngine) describe(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	e.looks++
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{HistoryLength: int64(10 + e.looks/2)}}, nil
 }

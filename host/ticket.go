@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 	"github.com/ratchet-dev/ratchet/workflows/forge"
 )
@@ -21,7 +22,7 @@ type ticketed struct {
 
 // HasTicket implements activities/forge.Engine.
 func (t ticketed) HasTicket(ctx context.Context, in forgeacts.Ticket) (bool, error) {
-	_, err := t.temporal.DescribeWorkflowExecution(ctx, forge.TicketID(in), "")
+	_, err := temporalclient.Describe(ctx, t.temporal, forge.TicketID(in), "")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 		return false, nil
 	}

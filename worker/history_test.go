@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/proxy"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // maxPayload is the most that one payload of a run may hold.
@@ -28,7 +29,7 @@ func (s *fixture) executions(id run.ID, first string) []execution {
 	s.t.Helper()
 	var all []execution
 	for next := first; next != ""; {
-		desc, err := s.client.DescribeWorkflowExecution(s.t.Context(), id.WorkflowID(), next)
+		desc, err := temporalclient.Describe(s.t.Context(), s.client, id.WorkflowID(), next)
 		if err != nil {
 			s.t.Fatal(err)
 		}

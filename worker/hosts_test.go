@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/store"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
@@ -109,7 +110,7 @@ func (r *sharedRun) await(t *testing.T, wr client.WorkflowRun) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	d, wrong := r.s.client.DescribeWorkflowExecution(t.Context(), wr.GetID(), "")
+	d, wrong := temporalclient.Describe(t.Context(), r.s.client, wr.GetID(), "")
 	p, _ := query[run.Pending](r.s, r.in.RunID, workflows.PendingQuery)
 	return fmt.Errorf("it does not end: %v, %v; pending %v, %+v", err, wrong, d.GetPendingActivities(), p)
 }
@@ -462,7 +463,7 @@ func awaitStopped(t *testing.T, pid int) {
 func awaitOther(t *testing.T, r *sharedRun, wr client.WorkflowRun) {
 	t.Helper()
 	eventually.Holds(t, "another host", func() bool {
-		d, err := r.s.client.DescribeWorkflowExecution(t.Context(), wr.GetID(), "")
+		d, err := temporalclient.Describe(t.Context(), r.s.client, wr.GetID(), "")
 		return r.hostOfStep(t, wr) == "beta" || err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
 	})
 }
@@ -511,7 +512,7 @@ func TestTimeToAnotherHost(t *testing.T) {
 // hostOfStep returns the host that has the run's step; empty: none has.
 func (r *sharedRun) hostOfStep(t *testing.T, wr client.WorkflowRun) string {
 	t.Helper()
-	d, err := r.s.client.DescribeWorkflowExecution(t.Context(), wr.GetID(), "")
+	d, err := temporalclient.Describe(t.Context(), r.s.client, wr.GetID(), "")
 	if err != nil || len(d.GetPendingActivities()) == 0 {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
@@ -158,7 +159,7 @@ func (s *fixture) verifyChecks(t *testing.T, r *scripted) (again int) {
 
 // attempts says which attempt at each activity of a run was its last, and why it was not the first.
 func (s *fixture) attempts(id run.ID) (told string, again int) {
-	desc, err := s.client.DescribeWorkflowExecution(s.t.Context(), id.WorkflowID(), "")
+	desc, err := temporalclient.Describe(s.t.Context(), s.client, id.WorkflowID(), "")
 	if err != nil {
 		s.t.Fatal(err)
 	}

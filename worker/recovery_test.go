@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -21,7 +22,7 @@ import (
 // pending is the activity under way.
 func (h *heldRun) pending() (last *workflow.PendingActivityInfo) {
 	h.t.Helper()
-	d, err := h.client.DescribeWorkflowExecution(h.t.Context(), h.in.RunID.WorkflowID(), "")
+	d, err := temporalclient.Describe(h.t.Context(), h.client, h.in.RunID.WorkflowID(), "")
 	if err != nil {
 		h.t.Fatal(err)
 	}

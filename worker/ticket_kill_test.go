@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/forgetest"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
@@ -141,7 +142,7 @@ func (s *tickets) awaitMerge(wr client.WorkflowRun) {
 }
 
 func (s *tickets) isOver(id string) bool {
-	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), id, "")
+	d, err := temporalclient.Describe(s.t.Context(), s.client, id, "")
 	return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/activities/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 	notice "github.com/ratchet-dev/ratchet/workflows/notify"
@@ -103,7 +104,7 @@ func (p *testRun) serveAndDie() {
 
 // works says whether an attempt at the activity is under way.
 func (p *testRun) works(name string) bool {
-	d, err := p.Client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
+	d, err := temporalclient.Describe(p.t.Context(), p.Client, p.id, "")
 	if err != nil {
 		return false
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -279,7 +280,7 @@ func continueAsNew(p *testRun) {
 	for first := true; first; {
 		p.signal(workflows.NoteMessage, run.Note{Text: strings.Repeat("a", 900<<10)})
 		p.until("the note was looked at", func() bool {
-			d, err := p.Client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
+			d, err := temporalclient.Describe(p.t.Context(), p.Client, p.id, "")
 			first = d.GetWorkflowExecutionInfo().GetExecution().GetRunId() == p.runID
 			return err == nil && d.GetPendingWorkflowTask() == nil
 		})
@@ -298,7 +299,7 @@ func approveAsTheHistoryEnds(p *testRun) {
 	}
 	p.again()
 	p.until("the approval is carried out", func() bool {
-		d, err := p.Client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
+		d, err := temporalclient.Describe(p.t.Context(), p.Client, p.id, "")
 		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	})
 }

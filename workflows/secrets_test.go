@@ -31,6 +31,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
 	"github.com/ratchet-dev/ratchet/internal/test/redacttest"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
@@ -153,7 +154,7 @@ func (v *secretsFixture) enter(name string, acts *activities.Activities, change 
 // look sees what the engine tells of the run while it is under way.
 func (o secretsRun) look() {
 	o.t.Helper()
-	d, err := o.Client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
+	d, err := temporalclient.Describe(o.t.Context(), o.Client, o.id, "")
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func (o secretsRun) leave(want run.Status) {
 func (o secretsRun) beats() {
 	o.t.Helper()
 	o.until("a heartbeat tells of output", func() bool {
-		d, err := o.Client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
+		d, err := temporalclient.Describe(o.t.Context(), o.Client, o.id, "")
 		if err != nil {
 			return false
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/internal/test/gittest"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 // begun is a Temporal whose answers to starts are lost.
@@ -36,12 +37,16 @@ func (b *begun) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions
 	return nil, serviceerror.NewDeadlineExceeded("too late")
 }
 
-func (b *begun) DescribeWorkflowExecution(ctx context.Context, id, execution string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (b *begun) DescribeWorkflow(ctx context.Context, id, execution string) (*client.WorkflowExecutionDescription, error) {
+	return temporaltest.Described(b.describe(ctx, id, execution))
+}
+
+func (b *begun) describe(ctx context.Context, id, execution string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	switch {
 	case b.asked && b.silent:
 		return nil, serviceerror.NewUnavailable("gone")
 	case !b.asked || !b.takes:
-		return b.engine.DescribeWorkflowExecution(ctx, id, execution)
+		return b.engine.describe(ctx, id, execution)
 	}
 	name, err := converter.GetDefaultDataConverter().ToPayload(b.name)
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{

@@ -21,6 +21,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -68,7 +69,11 @@ func (c *chain) QueryWorkflow(_ context.Context, _, execution, _ string, args ..
 	return client.NewValue(p), err
 }
 
-func (c *chain) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (c *chain) DescribeWorkflow(ctx context.Context, id, execution string) (*client.WorkflowExecutionDescription, error) {
+	return temporaltest.Described(c.describe(ctx, id, execution))
+}
+
+func (c *chain) describe(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
 		Execution: &common.WorkflowExecution{WorkflowId: "run-r", RunId: c.latest()}, Type: &common.WorkflowType{Name: "Run"},
 	}}, nil

@@ -277,7 +277,7 @@ type Execution struct {
 func (c *Client) Describe(ctx context.Context, id run.ID) (Execution, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := c.temporal.DescribeWorkflowExecution(ctx, id.WorkflowID(), "")
+	d, err := temporalclient.Describe(ctx, c.temporal, id.WorkflowID(), "")
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return Execution{}, &NotFoundError{string(id)}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 // engine is a Temporal that has workflows and answers what finding and
@@ -50,7 +51,11 @@ func (e *engine) add(t *testing.T, id string, status run.Status, s enums.Workflo
 	return info
 }
 
-func (e *engine) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (e *engine) DescribeWorkflow(ctx context.Context, id, execution string) (*client.WorkflowExecutionDescription, error) {
+	return temporaltest.Described(e.describe(ctx, id, execution))
+}
+
+func (e *engine) describe(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	for _, w := range e.workflows {
 		if w.GetExecution().GetWorkflowId() == id {
 			return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: w}, nil

@@ -167,7 +167,7 @@ func (c *Client) OpenAt(ctx context.Context, name string) (int, error) {
 
 // onHostOf returns a client of the host that does a run; c itself if the engine does not know the run.
 func (c *Client) onHostOf(ctx context.Context, id run.ID) *Client {
-	d, err := c.temporal.DescribeWorkflowExecution(ctx, id.WorkflowID(), "")
+	d, err := temporalclient.Describe(ctx, c.temporal, id.WorkflowID(), "")
 	if err != nil {
 		return c
 	}

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	activities "github.com/ratchet-dev/ratchet/activities/forge"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
@@ -48,7 +49,7 @@ func (c *Client) PullRequest(ctx context.Context, in activities.Target, tell fun
 			return out, err
 		case <-ticks.C:
 		}
-		d, err := c.temporal.DescribeWorkflowExecution(ctx, wr.GetID(), wr.GetRunID())
+		d, err := temporalclient.Describe(ctx, c.temporal, wr.GetID(), wr.GetRunID())
 		if err != nil {
 			continue
 		}

@@ -111,7 +111,7 @@ func (c *Client) Ticket(ctx context.Context, name string) (v TicketView, err err
 	v.Name = strings.ToLower(name)
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	d, err := c.temporal.DescribeWorkflowExecution(ctx, ticketPrefix+v.Name, "")
+	d, err := temporalclient.Describe(ctx, c.temporal, ticketPrefix+v.Name, "")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 		return v, &NoTicketError{name}
 	}
@@ -183,7 +183,7 @@ func (c *Client) AskingTickets(ctx context.Context) (list []TicketView, err erro
 func (c *Client) PullOf(ctx context.Context, id run.ID) (out forge.Result, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := c.temporal.DescribeWorkflowExecution(ctx, forge.WorkflowID(id), "")
+	d, err := temporalclient.Describe(ctx, c.temporal, forge.WorkflowID(id), "")
 	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		return out, false
 	}
@@ -238,7 +238,7 @@ func (c *Client) Watch(ctx context.Context, repo internalforge.Repo, queue strin
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	id := forge.WatchID(repo, cmp.Or(queue, c.queue))
-	d, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	d, err := temporalclient.Describe(ctx, c.temporal, id, "")
 	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return w, false
 	}

@@ -191,7 +191,7 @@ func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
 func (c Client) knowsSession(ctx context.Context, id session.ID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := c.Temporal.DescribeWorkflowExecution(ctx, id.WorkflowID(), "")
+	d, err := temporalclient.Describe(ctx, c.Temporal, id.WorkflowID(), "")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 		return false, nil
 	}

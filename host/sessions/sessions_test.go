@@ -26,6 +26,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
@@ -85,7 +86,11 @@ func (e *engine) ListWorkflow(_ context.Context, in *workflowservice.ListWorkflo
 	return out, nil
 }
 
-func (e *engine) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (e *engine) DescribeWorkflow(ctx context.Context, id, execution string) (*client.WorkflowExecutionDescription, error) {
+	return temporaltest.Described(e.describe(ctx, id, execution))
+}
+
+func (e *engine) describe(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	i := slices.IndexFunc(e.workflows, func(w *workflow.WorkflowExecutionInfo) bool { return w.GetExecution().GetWorkflowId() == id })
 	if i < 0 {
 		return nil, serviceerror.NewNotFound("no such workflow")

@@ -182,7 +182,7 @@ func TestAClientGoesOnWithTheNextEngine(t *testing.T) {
 	}
 	start(t, engine.Options{DB: e.DB, Port: portOf(t, e.Address)})
 	eventually.Holds(t, "the client of the first engine is admitted by the next", func() bool {
-		_, err := c.DescribeWorkflowExecution(t.Context(), "waiter", "")
+		_, err := temporalclient.Describe(t.Context(), c, "waiter", "")
 		return err == nil
 	})
 }
@@ -206,7 +206,7 @@ func TestTheServersOwnWorkersAreAdmitted(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually.Holds(t, "the batch has ended the workflow", func() bool {
-				d, err := c.DescribeWorkflowExecution(t.Context(), "waiter", "")
+				d, err := temporalclient.Describe(t.Context(), c, "waiter", "")
 				return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
 			})
 		})

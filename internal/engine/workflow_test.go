@@ -103,7 +103,7 @@ func TestWorkflowSurvivesAKilledEngine(t *testing.T) {
 // TestErrorsOfTheEngineAreProved: one without a proof would be taken for a stranger's.
 func TestErrorsOfTheEngineAreProved(t *testing.T) {
 	c := dial(t, temporaltest.Shared(t).Engine)
-	_, err := c.DescribeWorkflowExecution(t.Context(), "none", "")
+	_, err := temporalclient.Describe(t.Context(), c, "none", "")
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); !ok {
 		t.Errorf("a workflow that is not there: %v", err)
 	}
@@ -159,7 +159,7 @@ func TestCancelReachesAnActivityWithoutHeartbeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "the activity runs", func() bool {
-		d, err := c.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+		d, err := temporalclient.Describe(t.Context(), c, run.GetID(), run.GetRunID())
 		return err == nil && len(d.GetPendingActivities()) == 1 &&
 			d.GetPendingActivities()[0].GetState() == enums.PENDING_ACTIVITY_STATE_STARTED
 	})

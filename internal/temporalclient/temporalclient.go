@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
@@ -317,4 +318,13 @@ func (t Target) WebUI() http.RoundTripper {
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(api, "https://"))
 	}}
+}
+
+// Describe returns what the server says of a workflow. An empty run id means the last execution.
+func Describe(ctx context.Context, c client.Client, id, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := c.DescribeWorkflow(ctx, id, runID)
+	if err != nil {
+		return nil, err
+	}
+	return d.RawResponse, nil
 }

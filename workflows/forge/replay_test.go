@@ -22,6 +22,7 @@ import (
 	notifyacts "github.com/ratchet-dev/ratchet/activities/notify"
 	"github.com/ratchet-dev/ratchet/internal/forge"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
@@ -217,7 +218,7 @@ func (s *stage) play(t *testing.T, e *temporaltest.Engine) []*history.History {
 	}
 	first, told := wr.GetRunID(), 0 // told of so many changes, as looks
 	eventually.Holds(t, "the ticket is over", func() bool {
-		d, err := e.Client.DescribeWorkflowExecution(t.Context(), wr.GetID(), "")
+		d, err := temporalclient.Describe(t.Context(), e.Client, wr.GetID(), "")
 		if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			return err == nil
 		}

@@ -83,7 +83,7 @@ var paths = []path{
 		s.say("m1", runTool+"[[say:made]]")
 		s.decide(run.Decision{Decision: run.Approve})
 		s.answer("m1", session.Completed, "made")
-		if _, err := s.Client.DescribeWorkflowExecution(t.Context(), "notice-session-"+string(s.id)+"-"+s.state().Told, ""); err != nil {
+		if _, err := temporalclient.Describe(t.Context(), s.Client, "notice-session-"+string(s.id)+"-"+s.state().Told, ""); err != nil {
 			t.Errorf("people were told of %q: %v", s.state().Told, err)
 		}
 	}},
@@ -388,7 +388,7 @@ func (s *stage) chosen() string {
 // listedModel returns the model of the session as lists show it.
 func (s *stage) listedModel() string {
 	s.t.Helper()
-	d, err := s.Client.DescribeWorkflowExecution(s.t.Context(), s.id.WorkflowID(), "")
+	d, err := temporalclient.Describe(s.t.Context(), s.Client, s.id.WorkflowID(), "")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -402,7 +402,7 @@ var longTalk = path{"continues-as-new", nil, func(t *testing.T, s *stage) {
 	s.answer("m1", session.Completed, "one")
 	long := strings.Repeat("<", session.MaxMessage) // six bytes each, in JSON
 	execution := func() string {
-		d, err := s.Client.DescribeWorkflowExecution(t.Context(), s.id.WorkflowID(), "")
+		d, err := temporalclient.Describe(t.Context(), s.Client, s.id.WorkflowID(), "")
 		if err != nil {
 			t.Fatal(err)
 		}

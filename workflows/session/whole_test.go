@@ -26,6 +26,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
@@ -213,7 +214,7 @@ func (s *stage) signal(name string, arg any) {
 // lose ends an activity as the host does for a worker that it found dead.
 func (s *stage) lose(activity string) {
 	s.t.Helper()
-	d, err := s.Client.DescribeWorkflowExecution(s.t.Context(), s.id.WorkflowID(), "")
+	d, err := temporalclient.Describe(s.t.Context(), s.Client, s.id.WorkflowID(), "")
 	if err != nil {
 		s.t.Fatal(err)
 	}

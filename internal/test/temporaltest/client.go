@@ -3,6 +3,7 @@ package temporaltest
 import (
 	"context"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 )
@@ -39,4 +40,9 @@ func (o *outbound[C]) GetClient(context.Context) C { return o.client }
 
 func replaceClient[C any](next interceptor.ActivityOutboundInterceptor, _ func(context.Context) C, c client.Client) *outbound[C] {
 	return &outbound[C]{interceptor.ActivityOutboundInterceptorBase{Next: next}, c.(C)}
+}
+
+// Described returns what a client says of a workflow by the server's answer.
+func Described(d *workflowservice.DescribeWorkflowExecutionResponse, err error) (*client.WorkflowExecutionDescription, error) {
+	return &client.WorkflowExecutionDescription{RawResponse: d}, err
 }

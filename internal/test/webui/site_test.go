@@ -146,7 +146,7 @@ func (s *fixture) begin(in run.Input) string {
 	if err := c.Start(s.t.Context(), in); err != nil {
 		s.t.Fatal(err)
 	}
-	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), in.RunID.WorkflowID(), "")
+	d, err := temporalclient.Describe(s.t.Context(), s.client, in.RunID.WorkflowID(), "")
 	if err != nil {
 		s.t.Fatal(err)
 	}

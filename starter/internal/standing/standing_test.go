@@ -19,6 +19,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/captured"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -32,7 +33,11 @@ type unserved struct {
 	status enums.WorkflowExecutionStatus
 }
 
-func (e unserved) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (e unserved) DescribeWorkflow(ctx context.Context, id, execution string) (*client.WorkflowExecutionDescription, error) {
+	return temporaltest.Described(e.describe(ctx, id, execution))
+}
+
+func (e unserved) describe(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
 		Execution: &common.WorkflowExecution{WorkflowId: "run-r1"}, Type: &common.WorkflowType{Name: "Run"}, Status: e.status,
 	}}, nil

@@ -161,7 +161,7 @@ func TestDeletedWhileOneRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	fire := d.Info.RecentActions[0].StartWorkflowResult
-	w, err := e.Client.DescribeWorkflowExecution(t.Context(), fire.WorkflowID, fire.FirstExecutionRunID)
+	w, err := temporalclient.Describe(t.Context(), e.Client, fire.WorkflowID, fire.FirstExecutionRunID)
 	if err != nil || w.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		t.Errorf("after the deletion: got %v, %v, want a fire that runs", w.GetWorkflowExecutionInfo().GetStatus(), err)
 	}

@@ -125,7 +125,7 @@ func showSchedule(ctx context.Context, c *factory.Factory, t client.Client, name
 func lookAtFire(ctx context.Context, t client.Client, ticket string, a client.ScheduleActionResult) shownFire {
 	shown := shownFire{At: a.ActualTime}
 	id, execution := a.StartWorkflowResult.WorkflowID, a.StartWorkflowResult.FirstExecutionRunID
-	if d, err := t.DescribeWorkflowExecution(ctx, id, execution); err == nil && d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+	if d, err := temporalclient.Describe(ctx, t, id, execution); err == nil && d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		var out scheduleflow.Result
 		if t.GetWorkflow(ctx, id, execution).Get(ctx, &out) == nil && out.Problem != nil {
 			shown.Problem = out.Problem.Message
