@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,30 +39,34 @@ type day struct {
 
 // TestADaysWork has the real agents and a scripted provider make ten changes in two repositories. A person decides at a
 // terminal, on the page, by raw signals and through an agent's tools, retries one run, merges three, cleans up, and reads
-// a report whose figures equal the events.
+// a report whose figures equal the events. Then they resolve two conflicts, undo a merge, and answer three sessions.
 func TestADaysWork(t *testing.T) {
 	need.Suite(t, need.Nightly)
 	need.Program(t, "jq")
 	d := newDay(t)
-	begin := func(repo, file string, more ...string) string {
-		args := append([]string{"run", "--sandbox", "off", "--repo", repo, "--planner", "replay:" + d.plans, "--check", "grep -qx good " + file, "--detach"}, more...)
-		return strings.TrimSpace(d.expect(0, args...).out)
-	}
-	begin(d.alpha, "one.txt", d.agent("claude", "claude-1", "one.txt")...)
-	begin(d.alpha, "two.txt", d.agent("codex", "codex-1", "two.txt")...)
-	begin(d.alpha, "three.txt", d.agent("opencode", "opencode-1", "three.txt")...)
-	begin(d.alpha, "state.txt", "--provider", "replay:"+answers(t), "--goal", "Make it good in two steps")
-	begin(d.beta, "state.txt", "--provider", "replay:"+answersThat(t, change("bad", "better"), change("bad", "good")), "--goal", "Say it plainly")
-	begin(d.beta, "one.txt", d.agent("claude", "claude-2", "one.txt")...)
-	begin(d.beta, "state.txt", "--provider", "replay:"+answers(t), "--goal", "Make it good at once", "--max-fix", "0")
-	begin(d.beta, "state.txt", "--provider", "replay:"+answersThat(t, askingAnswer, ""), "--goal", "Ask first", "--approve", "never")
-	begin(d.beta, "state.txt", "--provider", "replay:"+answers(t), "--goal", "Never mind")
+	d.begin(d.alpha, "one.txt", d.agent("claude", "claude-1", "one.txt")...)
+	d.begin(d.alpha, "two.txt", d.agent("codex", "codex-1", "two.txt")...)
+	d.begin(d.alpha, "three.txt", d.agent("opencode", "opencode-1", "three.txt")...)
+	d.begin(d.alpha, "state.txt", "--provider", "replay:"+answers(t), "--goal", "Make it good in two steps")
+	d.begin(d.beta, "state.txt", "--provider", "replay:"+answersThat(t, change("bad", "better"), change("bad", "good")), "--goal", "Say it plainly")
+	d.begin(d.beta, "one.txt", d.agent("claude", "claude-2", "one.txt")...)
+	d.begin(d.beta, "state.txt", "--provider", "replay:"+answers(t), "--goal", "Make it good at once", "--max-fix", "0")
+	d.begin(d.beta, "state.txt", "--provider", "replay:"+answersThat(t, askingAnswer, ""), "--goal", "Ask first", "--approve", "never")
+	d.begin(d.beta, "state.txt", "--provider", "replay:"+answers(t), "--goal", "Never mind")
 
 	d.morning()
 	d.evening()
 	d.merges()
 	d.comparesTheReport()
 	d.cleans()
+	d.conflicts()
+	d.sessions()
+}
+
+// begin starts a run whose check wants the file to be good.
+func (d *day) begin(repo, file string, more ...string) {
+	d.Helper()
+	d.expect(0, append([]string{"run", "--sandbox", "off", "--repo", repo, "--planner", "replay:" + d.plans, "--check", "grep -qx good " + file, "--detach"}, more...)...)
 }
 
 // askingAnswer asks whoever reads it.
@@ -443,24 +446,9 @@ func (r *reviewer) send(t *testing.T, req *http.Request) (status int, text strin
 	return resp.StatusCode, b.String()
 }
 
-var (
-	formAction = regexp.MustCompile(`action="(/runs/[^"]+/decide)"`)
-	formToken  = regexp.MustCompile(`name="token" value="([0-9a-f]+)"`)
-)
-
 // approve sends the form of the run's page.
 func (r *reviewer) approve(d *day, name string) {
 	d.Helper()
 	approval := d.gate(name)
-	req, err := http.NewRequestWithContext(d.Context(), http.MethodGet, r.base+"/runs/"+string(d.status(name).RunID), nil)
-	clitest.Must(d.T, err)
-	_, page := r.send(d.T, req)
-	action, token := formAction.FindStringSubmatch(page), formToken.FindStringSubmatch(page)
-	if action == nil || token == nil || !strings.Contains(page, approval) {
-		d.Fatalf("no form for %s:\n%s", approval, page)
-	}
-	form := url.Values{"token": {token[1]}, "id": {approval}, "verb": {"approve"}}
-	if status, body := r.post(d.T, action[1], "application/x-www-form-urlencoded", form.Encode()); status != http.StatusOK {
-		d.Fatalf("%d: %s", status, body)
-	}
+	r.submit(d, d.runPath(name), "decide", url.Values{"id": {approval}, "verb": {"approve"}})
 }

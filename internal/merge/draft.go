@@ -96,12 +96,12 @@ func (d *draft) identify(ctx context.Context) (string, error) {
 
 // pick does the change of a step on the draft and returns the tree that results. The error is a *ConflictError where both
 // sides have changed the same lines.
-func (d *draft) pick(ctx context.Context, s step, head run.Commit) (git.ID, error) {
+func (d *draft) pick(ctx context.Context, s step, head run.Commit, into string) (git.ID, error) {
 	u := d.git()
 	if _, err := u.Run(ctx, "cherry-pick", "--no-commit", string(s.commit)); err != nil {
 		paths, other := u.Run(ctx, "diff", "--name-only", "--diff-filter=U", "-z")
 		if other == nil && paths != "" {
-			err = &ConflictError{Commit: s.of, Head: head, Paths: strings.Split(strings.TrimSuffix(paths, "\x00"), "\x00")}
+			err = &ConflictError{Into: into, Commit: s.of, Head: head, Paths: strings.Split(strings.TrimSuffix(paths, "\x00"), "\x00")}
 		}
 		return "", err
 	}

@@ -32,6 +32,7 @@ var (
 
 // ConflictError reports files that the run and the branch have both changed. Nothing was changed.
 type ConflictError struct {
+	Into   string     // the branch
 	Commit run.Commit // of the run
 	Head   run.Commit // of the run: its last
 	Paths  []string
@@ -154,7 +155,7 @@ func (p *Plan) makeCommits(ctx context.Context) error {
 		return err
 	}
 	for _, s := range steps {
-		next, err := d.pick(ctx, s, p.in.Head)
+		next, err := d.pick(ctx, s, p.in.Head, p.Into)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (p *Plan) revert(ctx context.Context, last run.Commit) error {
 	if err != nil {
 		return err
 	}
-	tree, err := d.pick(ctx, step{commit: run.Commit(strings.TrimSpace(string(back))), of: last}, last)
+	tree, err := d.pick(ctx, step{commit: run.Commit(strings.TrimSpace(string(back))), of: last}, last, p.Into)
 	if conflict, ok := errors.AsType[*ConflictError](err); ok {
 		return &UndoConflictError{From: before, To: last, Paths: conflict.Paths}
 	}

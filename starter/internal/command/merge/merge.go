@@ -2,7 +2,6 @@
 package merge
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,8 +106,8 @@ func mergeRun(ctx context.Context, c *factory.Factory, r runref.Found, f mergeFl
 		return err
 	}
 	plan, err := merge.Prepare(ctx, in)
-	if _, conflict := errors.AsType[*merge.ConflictError](err); conflict {
-		return fmt.Errorf("%s is not merged: %w, or let the agent do it again with `%s`", r.ShownName(), err, c.Hint("retry %s --onto %s", r.ShownName(), cmp.Or(f.into, "HEAD")))
+	if conflict, ok := errors.AsType[*merge.ConflictError](err); ok {
+		return fmt.Errorf("%s is not merged: %w, or let the agent do it again with `%s`", r.ShownName(), err, c.Hint("retry %s --onto %s", r.ShownName(), conflict.Into))
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not merged: %w", r.ShownName(), err)
