@@ -40,7 +40,7 @@ func (r *registry) enroll(b citizen.Birth) citizen.Record {
 	r.t.Helper()
 	b.CWD = r.work
 	store := citizen.Store{Dir: r.dirs.Sessions}
-	record, err := store.Create(r.t.Context(), b)
+	record, err := store.Register(r.t.Context(), b)
 	check(r.t, err)
 	return record
 }

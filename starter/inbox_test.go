@@ -32,7 +32,7 @@ func TestMailThatCannotBePrintedStaysUnread(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := (&citizen.Store{Dir: dirs.Sessions}).Create(t.Context(), citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1", CWD: "/w"})
+			r, err := (&citizen.Store{Dir: dirs.Sessions}).Register(t.Context(), citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1", CWD: "/w"})
 			if err != nil {
 				t.Fatal(err)
 			}

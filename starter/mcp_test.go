@@ -94,7 +94,7 @@ func newAgentHost(t *testing.T) agentHost {
 	clitest.Must(t, err)
 	store := citizen.Store{Dir: dirs.Sessions}
 	for id, backend := range map[dispatch.GardenID]dispatch.Backend{mailed: dispatch.ClaudeCode, sleeper: dispatch.Pi, awake: dispatch.Pi} {
-		_, err := store.Create(t.Context(), citizen.Birth{GardenID: id, Backend: backend, CWD: "/w"})
+		_, err := store.Register(t.Context(), citizen.Birth{GardenID: id, Backend: backend, CWD: "/w"})
 		clitest.Must(t, err)
 	}
 	me := marker.Citizen{GardenID: mailed, Backend: dispatch.ClaudeCode, NativeSessionID: string(mailed)}

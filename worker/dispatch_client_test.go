@@ -101,7 +101,7 @@ func (s *agentFixture) enlist(b dispatch.Backend, id string) dispatch.GardenID {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r, err := (&citizen.Store{Dir: dirs.Sessions}).Create(s.t.Context(), citizen.Birth{Backend: b, NativeSessionID: id, CWD: s.repo})
+	r, err := (&citizen.Store{Dir: dirs.Sessions}).Register(s.t.Context(), citizen.Birth{Backend: b, NativeSessionID: id, CWD: s.repo})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (h *dispatchFixture) settle(k kind) dispatch.GardenID {
 	if k == mailed {
 		b.Backend, b.NativeSessionID = dispatch.ClaudeCode, "native-"+string(b.GardenID)
 	}
-	r, err := (&citizen.Store{Dir: h.dirs.Sessions}).Create(h.t.Context(), b)
+	r, err := (&citizen.Store{Dir: h.dirs.Sessions}).Register(h.t.Context(), b)
 	switch {
 	case err != nil:
 	case k == live:

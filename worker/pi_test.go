@@ -53,7 +53,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(dirs.Agent, "models.json"), fmt.Sprintf(piModels, model.URL))
 	writeFile(t, filepath.Join(dirs.Agent, "settings.json"), piSettings)
-	record, err := (&citizen.Store{Dir: dirs.Sessions}).Create(t.Context(), citizen.Birth{Backend: dispatch.Pi, CWD: s.repo})
+	record, err := (&citizen.Store{Dir: dirs.Sessions}).Register(t.Context(), citizen.Birth{Backend: dispatch.Pi, CWD: s.repo})
 	if err != nil {
 		t.Fatal(err)
 	}

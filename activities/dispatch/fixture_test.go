@@ -114,7 +114,7 @@ func (o *fixture) enroll(b citizen.Birth) citizen.Record {
 	}
 	b.CWD = o.work
 	store := citizen.Store{Dir: o.dirs.Sessions}
-	r, err := store.Create(o.t.Context(), b)
+	r, err := store.Register(o.t.Context(), b)
 	check(o.t, err)
 	return r
 }

@@ -108,7 +108,7 @@ func TestASweepTakesTheSessionsOfDeadWorkersAlone(t *testing.T) {
 			kill(t, h)
 			store := &citizen.Store{Dir: h.Dirs.Sessions}
 			must(t, os.Remove(store.Path(hosted)))
-			_, err := store.Create(t.Context(), citizen.Birth{GardenID: hosted, Backend: dispatch.Pi, CWD: "/theirs", Model: "opus"})
+			_, err := store.Register(t.Context(), citizen.Birth{GardenID: hosted, Backend: dispatch.Pi, CWD: "/theirs", Model: "opus"})
 			must(t, err)
 		}, true, true},
 		"another program's session": {func(t *testing.T, h citizen.Host) { must(t, os.Remove(note(h))) }, false, true},

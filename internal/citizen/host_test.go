@@ -82,7 +82,7 @@ func TestForgetTakesWhatAKilledProcessLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := host(t)
-			_, err := (&citizen.Store{Dir: h.Dirs.Sessions}).Create(t.Context(), citizen.Birth{GardenID: hosted, Backend: dispatch.Pi, CWD: "/w"})
+			_, err := (&citizen.Store{Dir: h.Dirs.Sessions}).Register(t.Context(), citizen.Birth{GardenID: hosted, Backend: dispatch.Pi, CWD: "/w"})
 			must(t, err)
 			tt.put(h.Dirs.Socket(hosted))
 			for range 2 {

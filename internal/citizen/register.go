@@ -29,20 +29,9 @@ type Birth struct {
 	CWD             string
 	Model           string
 	TranscriptPath  string
-	ParentGardenID  dispatch.GardenID
 	IsEntwurf       bool
 
 	about *dispatch.About // a session of ours: its note is written before its record
-}
-
-// Change holds the facts of a later sighting of the session. Nil keeps the value of the record,
-// empty clears it.
-type Change struct {
-	CWD            string // always told
-	Model          *string
-	TranscriptPath *string
-	ParentGardenID *dispatch.GardenID
-	IsEntwurf      *bool
 }
 
 // mintings is the number of ids that are tried. Each second has 24 random bits.
@@ -51,31 +40,11 @@ const mintings = 8
 // ErrTaken reports that another record has the native session, or the garden id that was asked for.
 var ErrTaken = errors.New("already registered")
 
-// Create writes the record of a session that has none. It never replaces anything on disk. If a
-// made id is taken, it makes another. If an id that was asked for is taken, or the native session
-// has a record, it returns ErrTaken. A second call returns ErrTaken; see Register.
-func (s *Store) Create(ctx context.Context, b Birth) (Record, error) {
-	unlock, records, err := s.lockAndList(ctx)
-	if err != nil {
-		return Record{}, fmt.Errorf("create a session record: %w", err)
-	}
-	defer unlock()
-	native := b.nativeID()
-	if native == "" {
-		return s.createRecord(records, b)
-	}
-	switch r, err := findNative(records, b.Backend, native); {
-	case err == nil:
-		return Record{}, fmt.Errorf("native session %s: %w: %s", native, ErrTaken, r.GardenID)
-	case !errors.Is(err, ErrUnknown):
-		return Record{}, err
-	}
-	return s.createRecord(records, b)
-}
-
-// Register is like Create, but attaches to the record of a session that has one. A second call with
-// the same birth only updates the time of the record. Register looks for the native session, or for
-// the garden id where the native session id is the garden id.
+// Register writes the record of a session that has none, and updates the record of one that has. It
+// never replaces another entry on disk. If a made id is taken, it makes another. If an id that was
+// asked for is taken, it returns ErrTaken. A second call with the same birth only updates the time of
+// the record. Register looks for the native session, or for the garden id where the native session id
+// is the garden id.
 func (s *Store) Register(ctx context.Context, b Birth) (Record, error) {
 	unlock, records, err := s.lockAndList(ctx)
 	if err != nil {
@@ -100,46 +69,12 @@ func (s *Store) Register(ctx context.Context, b Birth) (Record, error) {
 			return Record{}, err
 		}
 	}
-	return s.attachTo(r, b.asChange())
+	return s.attachTo(r, b)
 }
 
 // nativeID returns the id that the session is looked up by. It is empty when that will be the garden
 // id still to be made.
 func (b Birth) nativeID() string { return cmp.Or(b.NativeSessionID, string(b.GardenID)) }
-
-// asChange returns the change that a birth makes to a session that has a record. A fact that the
-// birth does not know stays unchanged.
-func (b Birth) asChange() Change {
-	c := Change{CWD: b.CWD}
-	if b.Model != "" {
-		c.Model = &b.Model
-	}
-	if b.TranscriptPath != "" {
-		c.TranscriptPath = &b.TranscriptPath
-	}
-	if b.ParentGardenID != "" {
-		c.ParentGardenID = &b.ParentGardenID
-	}
-	if b.IsEntwurf {
-		c.IsEntwurf = &b.IsEntwurf
-	}
-	return c
-}
-
-// Attach merges a change into the record of a citizen. A second call with the
-// same change only sets its time.
-func (s *Store) Attach(ctx context.Context, id dispatch.GardenID, c Change) (Record, error) {
-	unlock, _, err := s.lockAndList(ctx)
-	if err != nil {
-		return Record{}, fmt.Errorf("attach to %s: %w", id, err)
-	}
-	defer unlock()
-	r, err := s.Find(id)
-	if err != nil {
-		return Record{}, err
-	}
-	return s.attachTo(r, c)
-}
 
 // Remove takes a citizen out of the registry. Removing it again does nothing. A bad entry stays,
 // because it is not known to be that citizen.
@@ -184,8 +119,7 @@ func (s *Store) lockAndList(ctx context.Context) (unlock func(), records []Recor
 func (s *Store) createRecord(records []Record, b Birth) (Record, error) {
 	r := Record{
 		Version: versionOfNew(records), GardenID: b.GardenID, Backend: b.Backend, NativeSessionID: b.NativeSessionID,
-		CWD: b.CWD, Model: b.Model, TranscriptPath: b.TranscriptPath, ParentGardenID: b.ParentGardenID,
-		IsEntwurf: b.IsEntwurf, CreatedAt: document.Stamp(s.now()),
+		CWD: b.CWD, Model: b.Model, TranscriptPath: b.TranscriptPath, IsEntwurf: b.IsEntwurf, CreatedAt: document.Stamp(s.now()),
 	}
 	r.UpdatedAt = r.CreatedAt
 	for range mintings {
@@ -257,30 +191,24 @@ func (s *Store) writeRecord(r Record) error {
 	return file.SyncDir(s.Dir)
 }
 
-func (s *Store) attachTo(r Record, c Change) (Record, error) {
-	r.CWD = c.CWD
+// attachTo updates a record with a later sighting of its session. A fact that the birth does not know
+// stays unchanged.
+func (s *Store) attachTo(r Record, b Birth) (Record, error) {
+	r.CWD = b.CWD
 	r.UpdatedAt = document.Stamp(s.now())
-	setIfTold(&r.Model, c.Model)
-	setIfTold(&r.TranscriptPath, c.TranscriptPath)
-	setIfTold(&r.ParentGardenID, c.ParentGardenID)
-	setIfTold(&r.IsEntwurf, c.IsEntwurf)
+	r.Model = cmp.Or(b.Model, r.Model)
+	r.TranscriptPath = cmp.Or(b.TranscriptPath, r.TranscriptPath)
+	r.IsEntwurf = r.IsEntwurf || b.IsEntwurf
 	r.Version = max(r.Version, V2)
-	b, err := r.Marshal()
+	text, err := r.Marshal()
 	if err != nil {
 		return Record{}, err
 	}
 	failpoint.Hit("citizen.before-attach")
-	if err := file.Replace(s.Path(r.GardenID), b); err != nil {
+	if err := file.Replace(s.Path(r.GardenID), text); err != nil {
 		return Record{}, fmt.Errorf("attach to %s: %w", r.GardenID, err)
 	}
 	return r, file.SyncDir(s.Dir)
-}
-
-// setIfTold replaces a value by told, unless told is nil.
-func setIfTold[T any](value, told *T) {
-	if told != nil {
-		*value = *told
-	}
 }
 
 func (s *Store) now() time.Time {

@@ -15,11 +15,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-func TestCreate(t *testing.T) {
+func TestRegister(t *testing.T) {
 	s := newStore(t)
 	s.Now = func() time.Time { return noon }
 	s.Random = bytes.NewReader([]byte{0xab, 0xcd, 0xef})
-	r, err := s.Create(t.Context(), citizen.Birth{Backend: dispatch.Codex, NativeSessionID: "n-1", CWD: "/w", Model: "m"})
+	r, err := s.Register(t.Context(), citizen.Birth{Backend: dispatch.Codex, NativeSessionID: "n-1", CWD: "/w", Model: "m"})
 	must(t, err)
 	if r.GardenID != "20260612T120000-abcdef" {
 		t.Errorf("garden id %s", r.GardenID)
@@ -49,11 +49,8 @@ func TestCreate(t *testing.T) {
 	if found, err := s.Find(r.GardenID); err != nil || found != r {
 		t.Errorf("%+v, %v; want %+v", found, err, r)
 	}
-	if _, err := s.Create(t.Context(), session("n-1")); !errors.Is(err, citizen.ErrOtherBackend) {
+	if _, err := s.Register(t.Context(), session("n-1")); !errors.Is(err, citizen.ErrOtherBackend) {
 		t.Errorf("its native id for another backend: %v", err)
-	}
-	if _, err := s.Create(t.Context(), citizen.Birth{Backend: dispatch.Codex, NativeSessionID: "n-1", CWD: "/w"}); !errors.Is(err, citizen.ErrTaken) {
-		t.Errorf("again: %v", err)
 	}
 }
 
@@ -64,7 +61,7 @@ func TestAnIDThatIsTakenIsMadeAnew(t *testing.T) {
 	must(t, os.Mkdir(s.Path("20260612T120000-010101"), 0o700))
 	must(t, os.Symlink("nowhere", s.Path("20260612T120000-020202")))
 	s.Random = bytes.NewReader([]byte{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3})
-	r, err := s.Create(t.Context(), session("n-1"))
+	r, err := s.Register(t.Context(), session("n-1"))
 	if err != nil || r.GardenID != "20260612T120000-030303" {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -72,11 +69,11 @@ func TestAnIDThatIsTakenIsMadeAnew(t *testing.T) {
 		t.Errorf("the other entry is %q", b)
 	}
 	s.Random = bytes.NewReader(make([]byte, 300))
-	if r, err := s.Create(t.Context(), session("n-2")); err == nil {
+	if r, err := s.Register(t.Context(), session("n-2")); err == nil {
 		t.Errorf("made under an id that is taken: %+v", r)
 	}
 	s.Random = bytes.NewReader(nil)
-	if _, err := s.Create(t.Context(), session("n-2")); !errors.Is(err, io.EOF) {
+	if _, err := s.Register(t.Context(), session("n-2")); !errors.Is(err, io.EOF) {
 		t.Errorf("without randomness: %v", err)
 	}
 }
@@ -84,12 +81,9 @@ func TestAnIDThatIsTakenIsMadeAnew(t *testing.T) {
 func TestAnIDThatWasAskedFor(t *testing.T) {
 	s := newStore(t)
 	birth := citizen.Birth{GardenID: gid, Backend: dispatch.Pi, CWD: "/w"}
-	r, err := s.Create(t.Context(), birth)
+	r, err := s.Register(t.Context(), birth)
 	if err != nil || r.GardenID != gid || r.NativeSessionID != gid {
 		t.Errorf("%+v, %v", r, err)
-	}
-	if _, err := s.Create(t.Context(), birth); !errors.Is(err, citizen.ErrTaken) {
-		t.Errorf("again: %v", err)
 	}
 	if again, err := s.Register(t.Context(), birth); err != nil || again.CreatedAt != r.CreatedAt {
 		t.Errorf("registered again: %+v, %v", again, err)
@@ -102,39 +96,34 @@ func TestAnIDThatWasAskedFor(t *testing.T) {
 	if _, err := s.Register(t.Context(), moved); !errors.Is(err, citizen.ErrTaken) {
 		t.Errorf("a native session that has another address: %v", err)
 	}
-	if _, err := s.Create(t.Context(), citizen.Birth{GardenID: "../x", Backend: dispatch.Pi, CWD: "/w"}); err == nil {
+	if _, err := s.Register(t.Context(), citizen.Birth{GardenID: "../x", Backend: dispatch.Pi, CWD: "/w"}); err == nil {
 		t.Error("made under a path")
 	}
 }
 
-func TestMerge(t *testing.T) {
-	text := func(s string) *string { return &s }
-	parent := dispatch.GardenID(gid2)
-	nobody := dispatch.GardenID("")
-	yes := true
-	full := citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1", CWD: "/w", Model: "m", TranscriptPath: "/t", ParentGardenID: gid2}
+func TestRegisterAgain(t *testing.T) {
+	full := citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1", CWD: "/w", Model: "m", TranscriptPath: "/t"}
 	rows := []struct {
-		name   string
-		change citizen.Change
-		want   func(*citizen.Record)
+		name  string
+		again citizen.Birth
+		want  func(*citizen.Record)
 	}{
-		{"what is not told is kept", citizen.Change{CWD: "/w"}, func(r *citizen.Record) {}},
-		{"the directory is always told", citizen.Change{CWD: "/w2"}, func(r *citizen.Record) { r.CWD = "/w2" }},
-		{"told", citizen.Change{CWD: "/w", Model: text("m2"), TranscriptPath: text("/t2"), IsEntwurf: &yes, ParentGardenID: &parent},
+		{"what is not known is kept", citizen.Birth{CWD: "/w"}, func(r *citizen.Record) {}},
+		{"the directory is always known", citizen.Birth{CWD: "/w2"}, func(r *citizen.Record) { r.CWD = "/w2" }},
+		{"known", citizen.Birth{CWD: "/w", Model: "m2", TranscriptPath: "/t2", IsEntwurf: true},
 			func(r *citizen.Record) { r.Model, r.TranscriptPath, r.IsEntwurf = "m2", "/t2", true }},
-		{"cleared", citizen.Change{CWD: "/w", Model: text(""), TranscriptPath: text(""), ParentGardenID: &nobody},
-			func(r *citizen.Record) { r.Model, r.TranscriptPath, r.ParentGardenID = "", "", "" }},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStore(t)
 			s.Now = func() time.Time { return noon }
-			want, err := s.Create(t.Context(), full)
+			want, err := s.Register(t.Context(), full)
 			must(t, err)
 			s.Now = func() time.Time { return noon.Add(time.Minute) }
 			row.want(&want)
 			want.UpdatedAt = noon.Add(time.Minute).UTC().Format("2006-01-02T15:04:05.000Z")
-			got, err := s.Attach(t.Context(), want.GardenID, row.change)
+			row.again.Backend, row.again.NativeSessionID = full.Backend, full.NativeSessionID
+			got, err := s.Register(t.Context(), row.again)
 			if err != nil || got != want {
 				t.Errorf("%+v, %v\nwant %+v", got, err, want)
 			}
@@ -145,18 +134,11 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestAttachRefuses(t *testing.T) {
+func TestRegisterRefuses(t *testing.T) {
 	s := newStore(t)
 	put(t, s, gid+".meta.json", wantV2)
-	if _, err := s.Attach(t.Context(), gid, citizen.Change{}); err == nil {
+	if _, err := s.Register(t.Context(), citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"}); err == nil {
 		t.Error("no directory")
-	}
-	if _, err := s.Attach(t.Context(), gid2, citizen.Change{CWD: "/w"}); !errors.Is(err, citizen.ErrUnknown) {
-		t.Errorf("nobody: %v", err)
-	}
-	put(t, s, gid2+".meta.json", wantV2)
-	if _, err := s.Attach(t.Context(), gid2, citizen.Change{CWD: "/w"}); !errors.Is(err, citizen.ErrDrift) {
-		t.Errorf("drift: %v", err)
 	}
 	if b, _ := os.ReadFile(s.Path(gid)); string(b) != wantV2 {
 		t.Errorf("the record is %s", b)

@@ -142,19 +142,6 @@ func (l Locks) Release(ctx context.Context, id dispatch.GardenID, claim string) 
 	return found, nil
 }
 
-// Holds reports whether the lock on disk is the claim's. It changes nothing.
-func (l Locks) Holds(id dispatch.GardenID, claim string) (bool, error) {
-	path, err := l.Path(id)
-	if err != nil {
-		return false, err
-	}
-	there, err := readHolder(path, id)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return there != nil && claim != "" && there.Claim == claim, err
-}
-
 // openSession makes the directory and keeps our other processes out of it while one call touches its few
 // files.
 func (l Locks) openSession(ctx context.Context, id dispatch.GardenID, claim string) (*session, func(), error) {

@@ -83,7 +83,7 @@ func newMailboxes(t testing.TB) mailbox.Mailboxes {
 	dirs, err := citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	must(t, err)
 	store := citizen.Store{Dir: dirs.Sessions}
-	_, err = store.Create(t.Context(), citizen.Birth{GardenID: gid, Backend: dispatch.ClaudeCode, NativeSessionID: "n-1", CWD: "/w"})
+	_, err = store.Register(t.Context(), citizen.Birth{GardenID: gid, Backend: dispatch.ClaudeCode, NativeSessionID: "n-1", CWD: "/w"})
 	must(t, err)
 	return mailbox.Mailboxes{Dirs: dirs, Now: func() time.Time { return noon }}
 }

@@ -160,7 +160,7 @@ func newFixture(t *testing.T) *fixture {
 	must(t, err)
 	store := citizen.Store{Dir: dirs.Sessions}
 	for id, backend := range map[dispatch.GardenID]dispatch.Backend{claude: dispatch.ClaudeCode, live: dispatch.Pi, gone: dispatch.Pi} {
-		_, err := store.Create(t.Context(), citizen.Birth{GardenID: id, Backend: backend, CWD: "/w"})
+		_, err := store.Register(t.Context(), citizen.Birth{GardenID: id, Backend: backend, CWD: "/w"})
 		must(t, err)
 	}
 	w := &fixture{engine: &engine{}, vars: map[string]string{}, log: &captured.Output{}}
