@@ -238,14 +238,14 @@ func TestHeartbeatsShowWhatComes(t *testing.T) {
 func TestAWaitingAttemptBeats(t *testing.T) {
 	s := newFixture(t)
 	s.provider.says("# Plan\n\nx\n")
-	unlock, err := s.dir().Lock(t.Context(), s.call(run.Plan).Artifact("lock"))
+	lock, err := s.dir().Take(t.Context(), s.call(run.Plan).Artifact("lock"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	beats := make(chan struct{})
 	go func() {
 		<-beats
-		unlock()
+		lock.Unlock()
 	}()
 	s.planWatched(beats, func(b report.Progress) bool {
 		return b.Doing == fmt.Sprintf("waits: process %d holds the answer", os.Getpid()) && s.provider.calls() == 0

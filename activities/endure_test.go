@@ -121,7 +121,7 @@ func TestAVerdictIsReportedUntilTheEngineHasIt(t *testing.T) {
 			s.engine.taking = func() {
 				short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 				defer cancel()
-				if _, err := s.dir().Lock(short, "check.lock"); err != nil {
+				if _, err := s.dir().Take(short, "check.lock", nil); err != nil {
 					held++
 				}
 			}
@@ -132,7 +132,7 @@ func TestAVerdictIsReportedUntilTheEngineHasIt(t *testing.T) {
 			if b, err := os.ReadFile(ran); string(b) != "once\n" {
 				t.Errorf("ran %q, %v", b, err)
 			}
-			if _, err := s.dir().Lock(t.Context(), "check.lock"); err != nil {
+			if _, err := s.dir().Take(t.Context(), "check.lock", nil); err != nil {
 				t.Error(err)
 			}
 		})

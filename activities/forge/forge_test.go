@@ -134,7 +134,11 @@ func (f *fixture) recordRun(in run.Input, head string) {
 	add(run.EvaluationPassed{Evaluation: run.Evaluation{Report: report}})
 	add(run.PhaseCompleted{Result: s.Outcome})
 	add(run.RunCompleted{})
-	if _, err := dir.Record(rundir.Entry{Events: events, State: s.State, Standing: rundir.StandingOf(s)}); err != nil {
+	_, onDisk, err := dir.BeginRecord(rundir.Entry{Events: events, State: s.State, Standing: rundir.StandingOf(s)})
+	if err == nil {
+		err = onDisk()
+	}
+	if err != nil {
 		f.t.Fatal(err)
 	}
 }

@@ -201,29 +201,29 @@ func TestAt(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	d := newDir(t)
-	unlock, err := d.Lock(t.Context(), "execute/iter-0001.lock")
+	lock, err := d.Take(t.Context(), "execute/iter-0001.lock", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := d.Lock(t.Context(), "execute/iter-0002.lock")
+	other, err := d.Take(t.Context(), "execute/iter-0002.lock", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other()
+	defer other.Unlock()
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := d.Lock(short, "execute/iter-0001.lock"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := d.Take(short, "execute/iter-0001.lock", nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("a taken lock: %v", err)
 	}
 	taken := make(chan error)
 	go func() {
-		unlock, err := d.Lock(t.Context(), "execute/iter-0001.lock")
+		lock, err := d.Take(t.Context(), "execute/iter-0001.lock", nil)
 		if err == nil {
-			unlock()
+			lock.Unlock()
 		}
 		taken <- err
 	}()
-	unlock()
+	lock.Unlock()
 	if err := <-taken; err != nil {
 		t.Error(err)
 	}
@@ -241,15 +241,15 @@ func TestTheLockOfAKilledProcessIsFree(t *testing.T) {
 	d := store.Run(told.Input.RunID)
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := d.Lock(short, "a lock"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := d.Take(short, "a lock", nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("while another process has it: %v", err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := d.Lock(t.Context(), "a lock")
+	lock, err := d.Take(t.Context(), "a lock", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock()
+	lock.Unlock()
 }

@@ -16,16 +16,6 @@ import (
 // lockPoll is the interval at which a taken lock is tried again.
 const lockPoll = 50 * time.Millisecond
 
-// Lock takes the lock of that name. It waits for the lock until ctx ends. The kernel
-// releases the lock when this process dies.
-func (d *Dir) Lock(ctx context.Context, name string) (unlock func(), err error) {
-	l, err := d.Take(ctx, name, nil)
-	if err != nil {
-		return nil, err
-	}
-	return l.Unlock, nil
-}
-
 // Lock is a lock that this process holds.
 type Lock struct{ file *os.File }
 
@@ -35,8 +25,9 @@ func (l *Lock) File() *os.File { return l.file }
 // Unlock releases the lock.
 func (l *Lock) Unlock() { l.file.Close() }
 
-// Take is like Lock, and calls held repeatedly while it waits, with the id of the
-// process that has the lock, or 0 if the id is not known. held may be nil.
+// Take takes the lock of that name. It waits for the lock until ctx ends, and calls held, which may be
+// nil, repeatedly while it waits, with the id of the process that has the lock, or 0 if the id is not
+// known. The kernel releases the lock when this process dies.
 func (d *Dir) Take(ctx context.Context, name string, held func(pid int)) (*Lock, error) {
 	f, err := d.openBeside(name, os.O_RDWR)
 	if err != nil {

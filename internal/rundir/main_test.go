@@ -52,7 +52,7 @@ func play(as, runsDir string) error {
 		}
 		return nil
 	}
-	if _, err := dir.Lock(context.Background(), "a lock"); err != nil {
+	if _, err := dir.Take(context.Background(), "a lock", nil); err != nil {
 		return err
 	}
 	fmt.Println("held")

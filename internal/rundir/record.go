@@ -111,37 +111,28 @@ func newFacts(in run.Input, now Standing) Facts {
 	}
 }
 
-// Recorded is the result of a call of Record.
+// Recorded is the result of a call of BeginRecord.
 type Recorded struct {
 	Last  int    // number of the last event on disk
 	Aside *Aside // the defect of the log that was fixed; nil: none
 }
 
-// Record makes the log hold the events and replaces the snapshots beside it. If
+// BeginRecord makes the log hold the events and replaces the snapshots beside it. If
 // Last is lower than the number before the first given event, nothing was written:
 // the record lacks the events after Last or cannot vouch for them. The error is an
 // *Ahead if the record holds another, later course of the same workflow.
 //
 // A second call with the same entry changes nothing, and a late call with an older
-// entry changes nothing either. Record appends to the log and does not rewrite its
+// entry changes nothing either. It appends to the log and does not rewrite its
 // earlier bytes, with two exceptions. It removes a last line that a crash cut. It
 // sets aside, in a file of their own, the bytes that others wrote and the lines that
 // a new course of the workflow replaces, and logs it. See compareEntry.
 //
-// The lines are on disk before the seal covers them, and both before Record returns: no caller is told of an event
-// that a power cut takes away, and no sealed line is missing after it. The snapshots are written while the disk takes
-// the lines. They may reach the disk before the lines, because the lines win over them.
-func (d *Dir) Record(e Entry) (Recorded, error) {
-	out, onDisk, err := d.BeginRecord(e)
-	if err == nil {
-		err = onDisk()
-	}
-	return out, err
-}
-
-// BeginRecord is Record, but does not wait for the disk. The caller may read and prepare, and calls onDisk before it
-// acts on the entry: onDisk returns when the lines are on disk and sealed. It may be called again, and is never nil.
-// Until then the record is locked.
+// It does not wait for the disk. The caller may read and prepare, and calls onDisk before it acts on the entry: the lines
+// are on disk before the seal covers them, and both when onDisk returns. No caller is told of an event that a power cut
+// takes away, and no sealed line is missing after it. onDisk may be called again, and is never nil. Until it returns the
+// record is locked. The snapshots are written while the disk takes the lines. They may reach the disk before the lines,
+// because the lines win over them.
 func (d *Dir) BeginRecord(e Entry) (out Recorded, onDisk func() error, err error) {
 	nothing := func() error { return nil }
 	j, err := d.openJournal()

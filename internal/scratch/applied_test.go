@@ -44,13 +44,13 @@ func regular(t testing.TB, w *workspace.Workspace, commit run.Commit) files {
 	must(t, err)
 	out := files{}
 	for _, f := range list {
-		content, _, err := w.Read(t.Context(), commit, f.Path, 64<<20)
+		stored, err := w.Tree(t.Context(), commit).Lookup(f.Path)
 		must(t, err)
 		name := f.Path
-		if f.Mode&0o100 != 0 {
+		if stored.Mode == patch.Executable {
 			name += "*"
 		}
-		out[name] = string(content)
+		out[name] = string(stored.Content)
 	}
 	return out
 }

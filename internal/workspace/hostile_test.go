@@ -175,8 +175,6 @@ func everything(t *testing.T, r git.Repo) {
 	}
 	_, err = w.DiffStat(t.Context(), src.Base, c)
 	must(t, err)
-	_, err = w.Log(t.Context(), src.Base, c)
-	must(t, err)
 	_, _, _ = w.Read(t.Context(), "1111111111111111111111111111111111111111", "x", 1) // missing: a promisor would be asked
 	if err := w.Sync(t.Context(), "1111111111111111111111111111111111111111"); err == nil {
 		t.Error("a missing commit was checked out")

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
@@ -19,8 +17,7 @@ import (
 
 // File is one regular file of a commit.
 type File struct {
-	Path string      // relative to Prefix
-	Mode fs.FileMode // 0644 or 0755
+	Path string // relative to Prefix
 	Size int64
 }
 
@@ -65,7 +62,7 @@ func (w *Workspace) listFiles(ctx context.Context, commit run.Commit) ([]File, e
 			return fmt.Errorf("%s: object %s: %w", name, fields[2], git.ErrObject)
 		}
 		size, err2 := strconv.ParseInt(fields[3], 10, 64)
-		files = append(files, File{Path: name, Mode: git.Mode(mode).Perm(), Size: size})
+		files = append(files, File{Path: name, Size: size})
 		return errors.Join(err1, err2)
 	}, "ls-tree", "-r", "-l", "-z", string(at.ID))
 	if err != nil {
@@ -173,38 +170,6 @@ func (w *Workspace) diffArgs(from, to run.Commit, form ...string) ([]string, err
 		args = append(args, "--relative="+w.spec.Prefix+"/")
 	}
 	return append(args, string(from), string(to)), nil
-}
-
-// LogEntry is one commit of a log.
-type LogEntry struct {
-	Commit  run.Commit `json:"commit"`
-	Time    time.Time  `json:"time"`
-	Subject string     `json:"subject"`
-}
-
-// maxLog is the maximum number of commits in a log.
-const maxLog = 10_000
-
-// Log lists the commits that head has and base lacks, the oldest first.
-func (w *Workspace) Log(ctx context.Context, base, head run.Commit) ([]LogEntry, error) {
-	if !git.ID(base).Valid() || !git.ID(head).Valid() {
-		return nil, fmt.Errorf("log of %q to %q: not full commit ids", string(base), string(head))
-	}
-	var entries []LogEntry
-	err := w.eachRecord(ctx, func(record string) error {
-		fields := strings.SplitN(record, "\n", 3)
-		if len(fields) != 3 {
-			return fmt.Errorf("unexpected line %q", record)
-		}
-		seconds, err := strconv.ParseInt(fields[1], 10, 64)
-		entries = append(entries, LogEntry{run.Commit(fields[0]), time.Unix(seconds, 0).UTC(), fields[2]})
-		return err
-	}, "log", "-z", "--reverse", "--topo-order", "--encoding=UTF-8", "--no-color", "--no-show-signature",
-		"--no-mailmap", "--format=tformat:%H%n%ct%n%s", "-n", strconv.Itoa(maxLog), string(base)+".."+string(head))
-	if err != nil {
-		return nil, fmt.Errorf("log of %s to %s: %w", base, head, err)
-	}
-	return entries, nil
 }
 
 // eachRecord runs git and passes each NUL-terminated part of its output to take as it arrives.

@@ -29,7 +29,6 @@ type Source struct {
 	Root   string     // top of the user's work tree; the git directory of a bare repository
 	Prefix string     // the directory that was asked for, relative to Root; empty for Root itself
 	Base   run.Commit // a full id
-	Branch string     // the branch that Root has checked out, for display; empty when detached
 	Bare   bool       // the repository has no work tree
 	URL    string     // what Root is the mirror of; empty: Root is the user's own
 }
@@ -177,11 +176,7 @@ func (p place) source(ctx context.Context, base string) (Source, error) {
 	} else if strings.HasSuffix(strings.TrimSpace(string(out)), "\trefs/heads/ratchet") {
 		return Source{}, fmt.Errorf("%w, so branches ratchet/... cannot be made: rename it", ErrBranchName)
 	}
-	branch, err := p.repo.Run(ctx, "symbolic-ref", "--short", "-q", "HEAD")
-	if err != nil && git.ExitCode(err) != 1 { // 1: detached
-		return Source{}, err
-	}
-	return Source{Root: p.root, Prefix: p.prefix, Base: commit, Branch: strings.TrimSpace(string(branch)), Bare: p.bare}, nil
+	return Source{Root: p.root, Prefix: p.prefix, Base: commit, Bare: p.bare}, nil
 }
 
 // resolveCommit turns a user's name for a commit into its id.

@@ -30,13 +30,13 @@ func TestInspect(t *testing.T) {
 		name, dir, base string
 		want            workspace.Source
 	}{
-		{"the top", r.Dir, "", workspace.Source{Root: r.Dir, Branch: "main"}},
-		{"a sub-directory", filepath.Join(r.Dir, "lib", "b"), "", workspace.Source{Root: r.Dir, Prefix: "lib/b", Branch: "main"}},
-		{"a sub-directory with a space", filepath.Join(r.Dir, "with space"), "", workspace.Source{Root: r.Dir, Prefix: "with space", Branch: "main"}},
-		{"an annotated tag", r.Dir, "v1", workspace.Source{Root: r.Dir, Branch: "main"}},
-		{"an abbreviated id", r.Dir, head[:10], workspace.Source{Root: r.Dir, Branch: "main"}},
-		{"a linked work tree", linked, "", workspace.Source{Root: linked, Branch: "side"}},
-		{"a bare repository", bare, "", workspace.Source{Root: bare, Branch: "main", Bare: true}},
+		{"the top", r.Dir, "", workspace.Source{Root: r.Dir}},
+		{"a sub-directory", filepath.Join(r.Dir, "lib", "b"), "", workspace.Source{Root: r.Dir, Prefix: "lib/b"}},
+		{"a sub-directory with a space", filepath.Join(r.Dir, "with space"), "", workspace.Source{Root: r.Dir, Prefix: "with space"}},
+		{"an annotated tag", r.Dir, "v1", workspace.Source{Root: r.Dir}},
+		{"an abbreviated id", r.Dir, head[:10], workspace.Source{Root: r.Dir}},
+		{"a linked work tree", linked, "", workspace.Source{Root: linked}},
+		{"a bare repository", bare, "", workspace.Source{Root: bare, Bare: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestInspectALinkedWorkTreeOfABareConfiguration(t *testing.T) {
 	for dir, prefix := range map[string]string{linked: "", filepath.Join(linked, "lib", "b"): "lib/b"} {
 		got, err := workspace.Inspect(t.Context(), dir, "")
 		must(t, err)
-		if want := (workspace.Source{Root: linked, Prefix: prefix, Base: head, Branch: "side"}); got != want {
+		if want := (workspace.Source{Root: linked, Prefix: prefix, Base: head}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}

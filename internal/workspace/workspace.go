@@ -26,8 +26,7 @@ import (
 
 // The errors that a caller tells apart.
 var (
-	ErrForeign  = errors.New("the branch is not the run's") // no retry helps
-	ErrNoBranch = errors.New("branch does not exist")
+	ErrForeign = errors.New("the branch is not the run's") // no retry helps
 	// ErrBranchTaken reports a branch that is there, or whose name excludes the wanted one.
 	ErrBranchTaken = errors.New("a branch is in the way")
 )
@@ -151,19 +150,6 @@ func refuseReftable(common string) error {
 		return ErrReftable
 	}
 	return nil
-}
-
-// Head returns the commit at the tip of the run's branch. The error matches ErrNoBranch when there
-// is no such branch.
-func (w *Workspace) Head(ctx context.Context) (run.Commit, error) {
-	at, err := w.readStanding(ctx)
-	if err == nil && at.commit == "" {
-		err = ErrNoBranch
-	}
-	if err != nil {
-		return "", fmt.Errorf("branch %s: %w", w.Branch(), err)
-	}
-	return at.commit, nil
 }
 
 // CheckFree returns an error that matches ErrBranchTaken unless a run can have the branch: neither it nor a
