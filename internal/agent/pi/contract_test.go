@@ -27,22 +27,8 @@ import (
 // fakeLive is where the model is that this binary asks as pi.
 const fakeLive = "FAKE_PI_LIVE"
 
-// fakeOld has this binary be a pi of before 0.80.4: it never tells that it has
-// settled.
-const fakeOld = "FAKE_PI_OLD"
-
 func TestContract(t *testing.T) {
 	t.Parallel()
-	runContract(t)
-}
-
-// Finding H2. Without rests in take.go no turn ends.
-func TestContractOfAPiThatDoesNotTellThatItHasSettled(t *testing.T) {
-	t.Parallel()
-	runContract(t, fakeOld+"=1")
-}
-
-func runContract(t *testing.T, environ ...string) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +36,8 @@ func runContract(t *testing.T, environ ...string) {
 	agenttest.Run(t, agenttest.Subject{
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 			return pi.New(pi.Config{
-				Argv: []string{self}, Allow: []string{fakeLive, fakeOld, "GORACE"},
-				Environ: append([]string{"HOME=" + t.TempDir(), fakeLive + "=" + model.URL, "GORACE=atexit_sleep_ms=0"}, environ...),
+				Argv: []string{self}, Allow: []string{fakeLive, "GORACE"},
+				Environ: []string{"HOME=" + t.TempDir(), fakeLive + "=" + model.URL, "GORACE=atexit_sleep_ms=0"},
 			}), agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
 		},
 		Touch: touch,
@@ -72,7 +58,6 @@ type livePi struct {
 	stop  context.CancelFunc // of the turn under way
 	turns sync.WaitGroup
 
-	old   bool
 	works atomic.Bool
 }
 
@@ -81,7 +66,7 @@ func live() {
 		fmt.Println("0.87.1")
 		return
 	}
-	p := &livePi{old: os.Getenv(fakeOld) != "", asked: map[string]chan string{}, stop: func() {}, id: uuid.NewString()}
+	p := &livePi{asked: map[string]chan string{}, stop: func() {}, id: uuid.NewString()}
 	if i := slices.Index(os.Args, "--session-id"); i > 0 {
 		p.id = os.Args[i+1]
 	}
@@ -203,9 +188,7 @@ func (p *livePi) turn(ctx context.Context, prompt string) {
 func (p *livePi) settle() {
 	p.say(object{"type": "agent_end", "messages": []any{}})
 	p.works.Store(false)
-	if !p.old {
-		p.say(object{"type": "agent_settled"})
-	}
+	p.say(object{"type": "agent_settled"})
 }
 
 func (p *livePi) end(m liveMessage, stop, failure string) {

@@ -47,7 +47,6 @@ type script struct {
 	Stats   string // to get_session_stats; "none" for no answer
 	Queue   string // to clear_queue, where it is not what was steered
 	Refuses bool   // what is steered
-	Busy    int    // how often it still works when it is asked at rest
 	Start   []string
 	Turns   [][]string
 }
@@ -111,11 +110,6 @@ func (p *player) answer(line string) {
 		p.queued = nil
 		p.respond(f.ID, cmp.Or(p.Queue, string(text)))
 	case "get_state":
-		if strings.HasPrefix(f.ID, "rest-") && p.Busy > 0 {
-			p.Busy--
-			p.respond(f.ID, `{"isStreaming":true}`)
-			break
-		}
 		p.respond(f.ID, cmp.Or(p.State, fakeState))
 	case "get_available_models":
 		p.respond(f.ID, cmp.Or(p.Models, fakeModels))

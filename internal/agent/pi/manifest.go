@@ -3,6 +3,7 @@ package pi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 
@@ -51,6 +52,9 @@ func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest
 	}()
 	version, err := child.ReadVersion(ctx, argv, a.piEnviron(agent.Options{Dir: os.TempDir()}))
 	got := <-asked
+	if err == nil {
+		err = checkVersion(version[len(version)-1])
+	}
 	if err != nil {
 		return missingManifest(err.Error()), false
 	}
@@ -69,6 +73,16 @@ func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest
 	}
 	m.Models, m.ModelsSource = got.models, "runtime"
 	return m, true
+}
+
+// checkVersion refuses a pi that does not report the end of a turn with agent_settled. A version in another form passes.
+func checkVersion(version string) error {
+	var major, minor, patch int
+	_, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch)
+	if err == nil && (major == 0 && minor < 80 || major == 0 && minor == 80 && patch < 4) {
+		return fmt.Errorf("pi %s is too old: update it to 0.80.4 or later", version)
+	}
+	return nil
 }
 
 // listModels returns the models that pi has credentials for. The session that

@@ -49,6 +49,7 @@ func TestAManifestThatIsNotWhole(t *testing.T) {
 		want   func(agent.Manifest) bool
 	}{
 		"without a version":  {script{}, func(m agent.Manifest) bool { return !m.Installed && strings.Contains(m.Unavailable, "--version") }},
+		"an old version":     {script{Version: "0.80.3"}, func(m agent.Manifest) bool { return !m.Installed && strings.Contains(m.Unavailable, "0.80.4 or later") }},
 		"without the gate":   {script{Version: "1", Open: true}, degraded("did not load the extension")},
 		"without a login":    {script{Version: "1", State: strings.Replace(fakeState, `"p"`, `"unknown"`, 1)}, degraded("log in, or set an API key")},
 		"without its models": {script{Version: "1", Models: `7`}, degraded("lists no models")},

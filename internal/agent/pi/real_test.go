@@ -32,13 +32,6 @@ func TestTheRealPi(t *testing.T) {
 	runReal(t, []string{need.Env(t, "NODE_BIN"), need.Env(t, "PI_JS")})
 }
 
-// Finding H2. Of the pi of OLD_PI_JS, 0.79.4, without rests in take.go no turn
-// ends.
-func TestTheRealPiThatDoesNotTellThatItHasSettled(t *testing.T) {
-	argv := realArgv(t)
-	runReal(t, []string{argv[0], need.Env(t, "OLD_PI_JS")})
-}
-
 func runReal(t *testing.T, argv []string) {
 	agenttest.Run(t, agenttest.Subject{
 		Real: true,

@@ -32,7 +32,6 @@ type session struct {
 	calls    map[string]chan response // that wait for an answer, by their ids
 	asked    int                      // calls so far
 	model    model
-	settles  bool // this pi reports when it has settled
 	turns    int
 	steers   int
 	turn     *turn // nil between turns

@@ -3,7 +3,6 @@ package pi
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
@@ -30,9 +29,6 @@ func (s *session) takeFrame(line []byte) {
 		known = s.turn != nil && s.takeTurn(head.Type, line)
 	default:
 		known = s.takeNotice(head.Type, line)
-	}
-	if head.Type == "agent_settled" {
-		s.settles = true
 	}
 	if !known {
 		s.Queue.Put(agent.Raw{Frame: line})
@@ -79,13 +75,8 @@ func (s *session) takeNotice(name string, line []byte) bool {
 		n.Data = nil
 	}
 	s.Queue.Put(n)
-	if t := s.turn; t != nil {
-		switch t.noteNotice(name); name {
-		case "compaction_end":
-			t.addUsage(decodeLenient[compactionEnd](line).Result.Usage)
-		case "agent_end":
-			s.beginPause(t)
-		}
+	if t := s.turn; t != nil && name == "compaction_end" {
+		t.addUsage(decodeLenient[compactionEnd](line).Result.Usage)
 	}
 	return true
 }
@@ -98,10 +89,6 @@ func (s *session) takeResponse(r response) bool {
 		return true
 	}
 	t := s.turn
-	if strings.HasPrefix(r.ID, pauseID) {
-		s.takePollAnswer(t, r)
-		return true
-	}
 	if t == nil {
 		return r.ID == "abort" || r.ID == clearing
 	}
@@ -141,7 +128,6 @@ func (s *session) takeTurn(kind string, line []byte) bool {
 	t := s.turn
 	switch kind {
 	case "agent_start":
-		t.pause.endPause()
 		// Pi loses an interrupt that came before it had begun.
 		if t.begun = true; t.interrupted {
 			s.sendAbort()

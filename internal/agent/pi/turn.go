@@ -24,7 +24,6 @@ type turn struct {
 	interrupted bool // by us
 	ended       chan struct{}
 	steering    steering
-	pause       pause
 
 	message       partialMessage
 	text          string          // of the last message that has a text
@@ -43,7 +42,7 @@ type turn struct {
 func newTurn(n int) *turn {
 	return &turn{
 		prompt: fmt.Sprintf("prompt-%d", n), state: fmt.Sprintf("state-%d", n), stats: fmt.Sprintf("stats-%d", n),
-		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}}, pause: pause{id: fmt.Sprintf("%s%d", pauseID, n)},
+		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}},
 	}
 }
 
@@ -85,7 +84,6 @@ func (s *session) settleTurn(t *turn) {
 	if t.end != nil {
 		return
 	}
-	t.pause.endPause()
 	status, err := t.turnStatus()
 	t.end = &agent.Turn{
 		Status: status, Err: err, Text: t.text, Tokens: t.tokens, Took: time.Since(t.since),
@@ -126,7 +124,6 @@ func (s *session) releaseTurn(t *turn) {
 	if t.limit != nil {
 		t.limit.Stop()
 	}
-	t.pause.endPause()
 	s.turn = nil
 	close(t.ended)
 }
