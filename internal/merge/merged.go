@@ -151,7 +151,7 @@ func (l Landed) branchAndTime(ctx context.Context, into string, commit run.Commi
 	return branch, time.Unix(unix, 0), err
 }
 
-// CheckUnused returns a *git.InUseError if a work tree uses the branch, or may use it.
+// CheckUnused returns a *git.InUseError if a work tree uses the branch.
 func (l Landed) CheckUnused(ctx context.Context, branch string) error {
 	return l.at.repo.CheckUnused(ctx, "refs/heads/"+branch)
 }

@@ -143,7 +143,7 @@ func (w *Workspace) landCommit(ctx context.Context, pack *git.Pack, in CommitInp
 
 // advanceBranch moves the branch from the base to a commit.
 func (w *Workspace) advanceBranch(ctx context.Context, held *os.File, at standing, to run.Commit) error {
-	if err := w.checkUnused(at); err != nil {
+	if err := w.repo.CheckUnused(ctx, w.ref); err != nil {
 		return err
 	}
 	failpoint.Hit("workspace.before-update-ref")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -31,16 +30,4 @@ func (w *Workspace) CheckBranch(ctx context.Context, head run.Commit) error {
 func (w *Workspace) movedError(at standing, head run.Commit) error {
 	return fmt.Errorf("%w %s: %s (%s); `git update-ref --no-deref %s %s` puts it back",
 		ErrMoved, w.Branch(), display.Line(at.inWords()), cmp.Or(at.commit, "no commit"), w.ref, head)
-}
-
-// checkUnused returns a *git.InUseError when a work tree of the user's uses the branch. Of a HEAD that is not read here
-// git has the last word.
-func (w *Workspace) checkUnused(at standing) error {
-	uses := append(git.FindUses(w.repo.GitDir), git.Use{Ref: w.ref, Task: git.CheckedOut, Tree: at.worktree})
-	for _, use := range uses {
-		if use.Ref == w.ref && use.Tree != "" && use.Tree != w.spec.Dir { // an old version registered Dir itself
-			return git.NewInUseError(w.repo.GitDir, w.ref, use)
-		}
-	}
-	return nil
 }

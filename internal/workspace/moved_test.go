@@ -181,7 +181,7 @@ func TestACommitToABranchThatAWorkTreeUses(t *testing.T) {
 				t.Fatalf("the rebase does not stop: %s", out)
 			}
 			runGit(t, a.repo, "update-ref", a.ref(), string(a.stray))
-		}, "git rebase --abort"},
+		}, "end a rebase"},
 		"of a removed work tree": {func(t *testing.T, a applied) {
 			tree := filepath.Join(t.TempDir(), "mine")
 			runGit(t, a.repo, "worktree", "add", "-q", tree, a.w.Branch())

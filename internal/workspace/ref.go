@@ -22,7 +22,6 @@ type standing struct {
 	commit   run.Commit // empty: none
 	to       string     // the reference that the branch is another name of; empty: it is a branch of its own
 	odd      string     // describes a thing in place of its file; empty: a file, or nothing
-	worktree string     // the user's work tree that has it checked out; empty: none
 	blocking []ref      // their names exclude the name of the branch
 }
 
@@ -91,19 +90,19 @@ func (w *Workspace) branchFile(suffix string) string {
 func (w *Workspace) listRefs(ctx context.Context) (at standing, err error) {
 	parent := path.Dir(w.ref)
 	alone := parent[:len(parent)-1] + `\` + parent[len(parent)-1:] // as a pattern, it does not match the names below it
-	out, err := w.repo.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)", w.ref, alone)
+	out, err := w.repo.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", w.ref, alone)
 	if err != nil {
 		return at, err
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
-		if len(f) != 4 { // the rest of a path with a line feed
-			continue
+		if len(f) != 3 {
+			return at, fmt.Errorf("git for-each-ref: unexpected line %q", line)
 		}
 		r := ref{f[0], git.ID(f[1])}
 		switch {
 		case r.name == w.ref:
-			at.commit, at.to, at.worktree = run.Commit(r.id), f[2], f[3]
+			at.commit, at.to = run.Commit(r.id), f[2]
 		case r.name == parent || strings.HasPrefix(r.name, w.ref+"/"):
 			at.blocking = append(at.blocking, r)
 		}
