@@ -2,10 +2,8 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/ratchet-dev/ratchet/internal/file"
@@ -58,25 +56,12 @@ func ReadFile(runsDir string) (File, error) {
 
 // WriteOwn puts a JSON object into a file of runsDir, for this user alone. A reader sees the old content or the new,
 // never a part.
-func WriteOwn(runsDir, name string, content any) (err error) {
-	tmp, err := os.CreateTemp(runsDir, "."+name+".*") // for this user alone
-	if err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, tmp.Close())
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
+func WriteOwn(runsDir, name string, content any) error {
 	b, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if _, err = tmp.Write(append(b, '\n')); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), filepath.Join(runsDir, name))
+	return file.Replace(filepath.Join(runsDir, name), append(b, '\n'))
 }
 
 // ReadOwn reads a file that WriteOwn has written. The error is fs.ErrNotExist for a missing file. It is ErrNotOurs for a

@@ -10,6 +10,7 @@ import (
 	"regexp"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -142,7 +143,7 @@ func (d *Dir) Load(ref run.Ref) ([]byte, error) {
 	if b, ok := d.byDigest(ref.Digest); ok {
 		return b, nil
 	}
-	if err == nil || errors.Is(err, errIrregular) {
+	if err == nil || errors.Is(err, file.ErrIrregular) {
 		err = ErrAltered
 	}
 	return nil, fmt.Errorf("load %s: %w", ref.Name, err)

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -82,24 +84,16 @@ func (j *journal) closeFiles() {
 }
 
 func lockFile(f *os.File) error {
-	for end := time.Now().Add(lockPatience); ; time.Sleep(lockPoll / 10) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
-		case time.Now().After(end):
-			return fmt.Errorf("lock %s: another process has held it for %v", f.Name(), lockPatience)
-		}
-	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lockPatience, fmt.Errorf("another process has held it for %v", lockPatience))
+	defer cancel()
+	return file.WaitLock(ctx, f, unix.LOCK_EX)
 }
 
 // openLog opens the log and reads it. A log with several names is read, but not
 // written to.
 func (j *journal) openLog() error {
 	f, single, err := j.openPlain(eventsFile)
-	j.odd = errors.Is(err, errIrregular)
+	j.odd = errors.Is(err, file.ErrIrregular)
 	if j.odd || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -116,12 +110,12 @@ func (j *journal) openLog() error {
 
 // openPlain opens a plain file beside the log to be read and written, and says whether
 // the file has a single name. It follows no link and does not wait for a pipe. The
-// error is errIrregular if another object has the name.
+// error is file.ErrIrregular if another object has the name.
 func (j *journal) openPlain(name string) (f *os.File, single bool, err error) {
 	fd, err := unix.Openat(int(j.lock.Fd()), name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	for _, odd := range []error{unix.ELOOP, unix.EISDIR, unix.ENXIO, unix.EACCES, unix.EPERM, unix.ENODEV} {
 		if errors.Is(err, odd) {
-			err = errIrregular
+			err = file.ErrIrregular
 		}
 	}
 	if err != nil {
@@ -130,7 +124,7 @@ func (j *journal) openPlain(name string) (f *os.File, single bool, err error) {
 	f = os.NewFile(uintptr(fd), name)
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("open %s: %w", name, errIrregular)
+		err = fmt.Errorf("open %s: %w", name, file.ErrIrregular)
 	}
 	if err != nil {
 		return nil, false, errors.Join(err, f.Close())

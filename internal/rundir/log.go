@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -40,7 +41,7 @@ func (d *Dir) Logged(name, text string) bool {
 		return false
 	}
 	defer root.Close()
-	f, err := root.OpenFile(path.Join("logs", name+".log"), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := file.OpenIn(root, path.Join("logs", name+".log"))
 	if err != nil {
 		return false
 	}

@@ -5,7 +5,6 @@
 package rundir
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -216,9 +213,6 @@ func (d *Dir) openRoot() (*os.Root, error) {
 	return os.OpenRoot(d.path)
 }
 
-// errIrregular is the error for an object in a file's place that is not a regular file.
-var errIrregular = errors.New("not a regular file")
-
 func (d *Dir) readFile(name string) ([]byte, error) {
 	root, err := os.OpenRoot(d.path)
 	if err != nil {
@@ -231,14 +225,11 @@ func (d *Dir) readFile(name string) ([]byte, error) {
 // readPlain reads a regular file of at most MaxArtifact bytes. It does not wait for
 // a pipe that was put in the file's place.
 func readPlain(root *os.Root, name string) ([]byte, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := file.OpenIn(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, cmp.Or(err, fmt.Errorf("read %s: %w", name, errIrregular))
-	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxArtifact+1))
 	if err == nil && len(b) > MaxArtifact {
 		err = fmt.Errorf("%s is larger than %d bytes", name, MaxArtifact)

@@ -12,8 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -95,13 +94,13 @@ func (d *Dir) ToolCalls(since *ToolLog) ([]ToolCall, error) {
 
 // readFrom returns what a log holds behind an offset. It waits for no pipe in the log's place.
 func readFrom(root *os.Root, name string, from int64) []byte {
-	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := file.OpenIn(root, name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() <= from {
+	if err != nil || info.Size() <= from {
 		return nil
 	}
 	b, _ := io.ReadAll(io.NewSectionReader(f, from, maxToolLog))

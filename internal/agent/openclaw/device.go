@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // device is our identity for a gateway: an Ed25519 key, with which the gateway
@@ -77,7 +79,7 @@ func readDevice(file string) (device, error) {
 
 // makeDevice writes a new key. The file appears whole or not at all. Two processes
 // that make one use the same key, because a link does not replace a file.
-func makeDevice(file string) error {
+func makeDevice(path string) error {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return err
@@ -86,19 +88,11 @@ func makeDevice(file string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	err = pem.Encode(tmp, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(tmp.Name(), file); !errors.Is(err, fs.ErrExist) {
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	if err := file.Create(path, text); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
