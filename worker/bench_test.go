@@ -1,22 +1,16 @@
 package main
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
@@ -49,79 +43,25 @@ func BenchmarkRunOverFloor(b *testing.B) {
 func benchmarkRunOverFloor(b *testing.B, sandbox run.Sandbox) {
 	s := newOwnFixture(b)
 	s.sandbox = sandbox
-	w := s.spawn(asWorker + "=" + floored)
+	s.spawn(asWorker + "=" + floored)
 	in := s.simple()
 	first := s.start(in)
 	if err := first.Get(b.Context(), nil); err != nil {
 		b.Fatal(err)
 	}
 	history := s.executions(in.RunID, first.GetRunID())[0]
-	steps, clothes := history.steps(), history.dress()
-	var based, runs, floors, dresseds cost
+	steps := history.steps()
+	var runs, floors []time.Duration
 	for b.Loop() {
 		in := s.simple()
-		in.NoBaseline = false
-		s.measure(w, &based, in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in})
-		in = s.simple()
-		s.measure(w, &runs, in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in})
-		s.measure(w, &floors, "floor-"+string(in.RunID), floor, steps)
-		s.measure(w, &dresseds, "dressed-"+string(in.RunID), dressedFloor, clothes)
+		runs = append(runs, s.timed(in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in}))
+		floors = append(floors, s.timed("floor-"+string(in.RunID), floor, steps))
 	}
-	runs.report(b, "run")
-	floors.report(b, "floor")
-	dresseds.report(b, "dressed")
-	b.ReportMetric(float64(median(runs.times))/float64(median(floors.times)), "ratio")
-	b.ReportMetric(float64(median(runs.times))/float64(median(dresseds.times)), "ratio-dressed")
-	b.ReportMetric(ms(median(based.times)-median(runs.times)), "baseline-ms")
+	b.ReportMetric(ms(median(runs)), "run-ms")
+	b.ReportMetric(ms(median(floors)), "floor-ms")
+	b.ReportMetric(float64(median(runs))/float64(median(floors)), "ratio")
 	b.ReportMetric(float64(len(steps)-count(steps, local)), "activities")
 	b.ReportMetric(float64(count(steps, local)), "local-activities")
-}
-
-// cost is what workflows of a kind take, in time and in CPU time.
-type cost struct {
-	times                    []time.Duration
-	engine, worker, children time.Duration // of all
-}
-
-// measure is timed, and adds what the workflow costs.
-func (s *fixture) measure(w *workerProcess, c *cost, id string, workflow any, in any) {
-	s.t.Helper()
-	engine, _ := cpuTime(s.engine.PID)
-	worker, children := cpuTime(w.cmd.Process.Pid)
-	c.times = append(c.times, s.timed(id, workflow, in))
-	time.Sleep(50 * time.Millisecond) // what the engine does afterwards belongs to it
-	engineAfter, _ := cpuTime(s.engine.PID)
-	workerAfter, childrenAfter := cpuTime(w.cmd.Process.Pid)
-	c.engine += engineAfter - engine
-	c.worker += workerAfter - worker
-	c.children += childrenAfter - children
-}
-
-// report reports the median of the times, and of the CPU times, whose clock is coarse, the mean.
-func (c *cost) report(b *testing.B, name string) {
-	b.ReportMetric(ms(median(c.times)), name+"-ms")
-	n := time.Duration(len(c.times))
-	b.ReportMetric(ms(c.engine/n), name+"-engine-cpu-ms")
-	b.ReportMetric(ms(c.worker/n), name+"-worker-cpu-ms")
-	b.ReportMetric(ms(c.children/n), name+"-children-cpu-ms")
-}
-
-// cpuTime is the CPU time of a process, and of its children that have ended. It is zero where the system has no /proc.
-func cpuTime(pid int) (own, children time.Duration) {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 15 {
-		return 0, 0
-	}
-	sum := func(fields []string) (total time.Duration) {
-		for _, f := range fields {
-			ticks, _ := strconv.Atoi(f)
-			total += time.Duration(ticks) * 10 * time.Millisecond
-		}
-		return total
-	}
-	return sum(fields[11:13]), sum(fields[13:15])
 }
 
 // timed is how long a workflow takes from its start to its result.
@@ -136,109 +76,6 @@ func (s *fixture) timed(id string, workflow any, in any) time.Duration {
 		s.t.Fatal(err)
 	}
 	return time.Since(began)
-}
-
-// BenchmarkApprovalToApplied is the time from the signal to the event
-// PATCH_APPLIED, both by the engine's clock.
-func BenchmarkApprovalToApplied(b *testing.B) {
-	s := newOwnFixture(b)
-	s.spawn()
-	var times []time.Duration
-	for b.Loop() {
-		in := s.simple()
-		in.Policy = run.Always
-		wr := s.start(in)
-		eventually.Holds(b, "the approval", func() bool {
-			state, err := s.runs.Run(in.RunID).State()
-			if err != nil || state.PendingApprovalID == "" {
-				return false
-			}
-			return s.signal(b.Context(), in.RunID, workflows.ApprovalMessage, approve(state.PendingApprovalID)) == nil
-		})
-		if err := wr.Get(b.Context(), nil); err != nil {
-			b.Fatal(err)
-		}
-		times = append(times, s.sinceSignal(in.RunID, wr.GetRunID()))
-	}
-	b.ReportMetric(ms(median(times)), "signal-to-applied-ms")
-}
-
-func (s *fixture) sinceSignal(id run.ID, runID string) time.Duration {
-	s.t.Helper()
-	var signaled time.Time
-	for _, e := range s.executions(id, runID)[0].events {
-		if e.EventType == enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED {
-			signaled = e.EventTime.AsTime()
-		}
-	}
-	events, err := s.runs.Run(id).Events()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	i := slices.IndexFunc(events, func(e run.Event) bool { return e.Type == run.PatchAppliedEvent })
-	return events[i].TS.Sub(signaled)
-}
-
-// BenchmarkHistoryOfARound counts what a fix round adds to history, with its
-// approval and without.
-func BenchmarkHistoryOfARound(b *testing.B) {
-	s := newOwnFixture(b)
-	s.spawn()
-	for _, policy := range []run.Policy{run.Never, run.Always} {
-		b.Run(string(policy), func(b *testing.B) {
-			var events, bytes int64
-			for b.Loop() {
-				events, bytes = s.round(policy)
-			}
-			b.ReportMetric(float64(events), "events")
-			b.ReportMetric(float64(bytes)/1024, "KiB")
-		})
-	}
-}
-
-// round is the difference between a run of two fixes and one of one.
-func (s *fixture) round(policy run.Policy) (events, bytes int64) {
-	s.t.Helper()
-	for sign, line := range map[int64]string{-1: "two", 1: "three"} {
-		sc := newScript(policy, "grep -q "+line+" log.txt").
-			patch("execute-1", edit{file: "log.txt", line: "one"}).
-			patch("fix-2", edit{file: "log.txt", line: "two"}).
-			patch("fix-3", edit{file: "log.txt", line: "three"})
-		in := s.input(s.replay(sc.answers))
-		in.Policy, in.Checks = policy, []string{sc.check}
-		stop := s.decided(s.t, []*scripted{{script: sc, in: in}})
-		wr := s.start(in)
-		if err := wr.Get(s.t.Context(), nil); err != nil {
-			s.t.Fatal(err)
-		}
-		stop()
-		ex := s.executions(in.RunID, wr.GetRunID())[0]
-		events, bytes = events+sign*int64(len(ex.events)), bytes+sign*ex.bytes
-	}
-	return events, bytes
-}
-
-// BenchmarkRunsInFlight has one worker take 200 runs at once to their ends.
-func BenchmarkRunsInFlight(b *testing.B) {
-	const size = 200
-	s := newOwnFixture(b)
-	w := s.spawn()
-	for b.Loop() {
-		began := time.Now()
-		var wg sync.WaitGroup
-		for range size {
-			wr := s.start(s.simple())
-			wg.Go(func() {
-				if err := wr.Get(b.Context(), nil); err != nil {
-					b.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		b.ReportMetric(size/time.Since(began).Seconds(), "runs/s")
-	}
-	b.ReportMetric(rss(b, w.cmd.Process.Pid), "worker-MB")
-	b.ReportMetric(rss(b, s.engine.PID), "engine-MB")
 }
 
 // BenchmarkRunsWaiting has 200 runs wait for an approval, or 2,000, and then as many more. The first are compared with
@@ -281,27 +118,6 @@ func (s *fixture) waitMany(size int) {
 			return err == nil && state.PendingApprovalID != ""
 		})
 	}
-}
-
-// BenchmarkEngineStart is the time until the built engine and its Web UI
-// answer, with a new database file.
-func BenchmarkEngineStart(b *testing.B) {
-	if _, err := engine.Program(b.Context(), nil); err != nil {
-		b.Fatal(err)
-	}
-	var times []time.Duration
-	for b.Loop() {
-		began := time.Now()
-		e, err := engine.Start(b.Context(), engine.Options{DB: filepath.Join(b.TempDir(), "engine.db")})
-		if err != nil {
-			b.Fatal(err)
-		}
-		times = append(times, time.Since(began))
-		if err := e.Stop(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(ms(median(times)), "ready-ms")
 }
 
 func median(times []time.Duration) time.Duration {

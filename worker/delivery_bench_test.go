@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -74,4 +75,9 @@ func (h *sessionFixture) begunTurn(b *testing.B) time.Time {
 		b.Fatalf("the batch is %+v", e)
 	}
 	return closed[0].Attempts[0].AcceptedAt
+}
+
+func percentile(times []time.Duration, p int) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[min(len(sorted)*p/100, len(sorted)-1)]
 }

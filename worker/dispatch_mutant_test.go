@@ -16,50 +16,26 @@ import (
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
-const (
-	// resending, as the value of asWorker, makes the test binary a worker that
-	// sends a message until it hears that it was taken. It is the control of the
-	// kill suites: they must show that it repeats itself.
-	resending = "resending"
-	// flooredDispatch is the product's worker of dispatches with the floor of the
-	// benchmarks.
-	flooredDispatch = "floored-desk"
-)
+// resending, as the value of asWorker, makes the test binary a worker that sends a message until it hears that it was
+// taken. It is the control of the kill suites: they must show that it repeats itself.
+const resending = "resending"
 
-// dispatchVariant is a worker of dispatches to which a test adds something.
-type dispatchVariant struct {
-	interceptors []interceptor.WorkerInterceptor
-	add          func(sdkworker.Worker)
-}
-
-var (
-	withResending = dispatchVariant{interceptors: []interceptor.WorkerInterceptor{&resender{}}}
-	withFloor     = dispatchVariant{add: addFloor}
-)
-
-func serveDispatch(v dispatchVariant) {
+func serveResending() {
 	runsDir := flag.String("runs-dir", "", "")
 	queue := flag.String("task-queue", "", "")
 	flag.String("sandbox", "", "") // as the tests start every worker
 	flag.Parse()
-	if err := v.work(*runsDir, *queue); err != nil {
+	h, err := host.Open(context.Background(), host.Config{RunsDir: *runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
+	if err == nil {
+		err = serveAs(*runsDir, []interceptor.WorkerInterceptor{&resender{}}, queues{*queue: func(w sdkworker.Worker) {
+			w.RegisterWorkflow(dispatchflow.Dispatch)
+			w.RegisterActivity(h.Dispatch)
+		}})
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-func (v dispatchVariant) work(runsDir, queue string) error {
-	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
-	if err != nil {
-		return err
-	}
-	return serveAs(runsDir, v.interceptors, queues{queue: func(w sdkworker.Worker) {
-		w.RegisterWorkflow(dispatchflow.Dispatch)
-		w.RegisterActivity(h.Dispatch)
-		if v.add != nil {
-			v.add(w)
-		}
-	}})
 }
 
 // resender has the engine try Deliver again, as it does by default.

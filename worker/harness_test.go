@@ -54,13 +54,11 @@ func TestMain(m *testing.M) {
 		temporaltest.StopShared()
 		os.Exit(code)
 	case resending:
-		serveDispatch(withResending)
+		serveResending()
 	case forgetful:
 		serveForgetful()
 	case faking, repeating:
 		serveFaking(os.Getenv(asWorker) == repeating)
-	case flooredDispatch:
-		serveDispatch(withFloor)
 	case naive:
 		serveWith(addNaiveApply)
 	case openingAnyway:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,50 +104,6 @@ func TestWhoWaitsSaysForWhom(t *testing.T) {
 	}
 	h.let()
 	h.finished(t, 0)
-}
-
-// BenchmarkKillToNextStep is the time from the death of a worker to the first
-// effect of the next attempt, with another worker that stands by and with one that
-// is started then.
-func BenchmarkKillToNextStep(b *testing.B) {
-	for _, standby := range []bool{true, false} {
-		for _, p := range []place{atCall, atCheck, atApply, atAgent} {
-			b.Run(fmt.Sprintf("%s/standby=%v", p, standby), func(b *testing.B) {
-				s := newOwnFixture(b)
-				var times []time.Duration
-				for b.Loop() {
-					times = append(times, s.killAt(p, standby))
-				}
-				slices.Sort(times)
-				b.ReportMetric(ms(times[len(times)/2]), "p50-ms")
-				b.ReportMetric(ms(times[(len(times)*95-1)/100]), "p95-ms")
-			})
-		}
-	}
-}
-
-// killAt kills the worker of a run at the place and returns how long it took
-// until another went on.
-func (s *fixture) killAt(p place, standby bool) time.Duration {
-	s.t.Helper()
-	h, w := s.hold(p, "1")
-	log := "RATCHET_FAILPOINT_LOG=" + h.log
-	var next *workerProcess
-	if standby {
-		next = h.spawn(log)
-	}
-	before := h.begun()
-	began := time.Now()
-	w.kill()
-	if !standby {
-		next = h.launch(log)
-	}
-	eventually.Holds(s.t, "the next attempt", func() bool { return h.begun() > before })
-	took := time.Since(began)
-	h.let()
-	h.finish(s.t.Context(), h.scripted)
-	next.kill()
-	return took
 }
 
 // A call that goes on after the engine has given its attempt up ends with its run.

@@ -113,32 +113,3 @@ func TestATunnelThatIsUsedInOneDirectionStays(t *testing.T) {
 		t.Errorf("%d of %d bytes arrived: %v", got, sent, broken)
 	}
 }
-
-func BenchmarkTunnel(b *testing.B) {
-	chunk := make([]byte, 1<<20)
-	address := serveOne(b, func(c *net.TCPConn) {
-		for {
-			if _, err := c.Write(chunk); err != nil {
-				return
-			}
-		}
-	})
-	read := func(b *testing.B, conn net.Conn) {
-		b.SetBytes(int64(len(chunk)))
-		buffer := make([]byte, len(chunk))
-		for b.Loop() {
-			if _, err := io.ReadFull(conn, buffer); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	b.Run("direct", func(b *testing.B) {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer conn.Close()
-		read(b, conn)
-	})
-	b.Run("proxy", func(b *testing.B) { read(b, tunnel(b, open(b, egress.Config{}, address), address)) })
-}

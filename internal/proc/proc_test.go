@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -245,22 +244,5 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// The two benchmarks together show what the supervisor costs a start.
-func BenchmarkRun(b *testing.B) {
-	for b.Loop() {
-		if _, err := proc.Run(b.Context(), proc.Command{Argv: []string{"/bin/true"}}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkPlainExec(b *testing.B) {
-	for b.Loop() {
-		if err := exec.CommandContext(b.Context(), "/bin/true").Run(); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

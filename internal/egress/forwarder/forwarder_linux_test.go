@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,14 +39,6 @@ func TestMain(m *testing.M) {
 			os.Exit(3)
 		}
 		fmt.Print(body)
-	case "drain": // reads so many bytes from an address
-		conn, err := net.Dial("tcp", os.Args[2])
-		if err != nil {
-			os.Exit(3)
-		}
-		size, _ := strconv.ParseInt(os.Args[3], 10, 64)
-		n, _ := io.CopyN(io.Discard, conn, size)
-		fmt.Print(n)
 	case "dial": // says whether an address can be reached without a proxy
 		_, err := net.DialTimeout("tcp", os.Args[2], 5*time.Second)
 		fmt.Print(err)
@@ -313,49 +304,4 @@ func TestEnviron(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-}
-
-// BenchmarkDownload reads by a tunnel out of the box and without one, in turns. Its metrics are MB/s.
-func BenchmarkDownload(b *testing.B) {
-	const size = 512 << 20
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for chunk := make([]byte, 1<<20); ; {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				for {
-					if _, err := conn.Write(chunk); err != nil {
-						return
-					}
-				}
-			}()
-		}
-	}()
-	self, _ := os.Executable()
-	drain := []string{"drain", l.Addr().String(), strconv.Itoa(size)}
-	var boxed, direct time.Duration
-	for b.Loop() {
-		began := time.Now()
-		if out, code := newBox(b, l.Addr().String()).run(b, drain...); out != strconv.Itoa(size) || code != 0 {
-			b.Fatalf("%q, %d", out, code)
-		}
-		boxed += time.Since(began)
-		began = time.Now()
-		if out, err := exec.CommandContext(b.Context(), self, drain...).Output(); err != nil {
-			b.Fatalf("%q, %v", out, err)
-		}
-		direct += time.Since(began)
-	}
-	rate := func(d time.Duration) float64 { return float64(b.N) * size / 1e6 / d.Seconds() }
-	b.ReportMetric(rate(boxed), "boxed-MB/s")
-	b.ReportMetric(rate(direct), "direct-MB/s")
-	b.ReportMetric(float64(boxed)/float64(direct), "ratio")
 }

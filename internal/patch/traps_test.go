@@ -3,7 +3,6 @@ package patch_test
 import (
 	"bytes"
 	"fmt"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -32,27 +31,6 @@ func changed(n, step int, line func(i int) string) (before, after string) {
 	return b.String(), a.String()
 }
 
-func numbered(i int) string { return fmt.Sprintf("line %d of the file\n", i) }
-
-// loads are the patches of facts and issue: one file, many files, a long file, a long patch.
-func loads() []load {
-	one := func(name string, n, step int) load {
-		before, after := changed(n, step, numbered)
-		return load{name, map[string]string{"f.txt": before}, diffOf("f.txt", before, after)}
-	}
-	many := load{name: "100 files, 1000 lines", files: make(map[string]string)}
-	for i := range 100 {
-		name := fmt.Sprintf("d%d/f%d.txt", i%10, i)
-		before, after := changed(200, 20, numbered)
-		many.files[name] = before
-		many.diff += diffOf(name, before, after)
-	}
-	large := load{name: "5 MB patch", files: map[string]string{}}
-	fresh := strings.Repeat("a line of a new file that is neither long nor short\n", 100_000)
-	large.diff = diffOf("new.txt", "", fresh)
-	return []load{one("1 file, 10 lines", 200, 20), many, one("50,000 lines, 1 hunk", 50_000, 50_000), one("50,000 lines, 1,000 hunks", 50_000, 50), large}
-}
-
 func diffOf(name, before, after string) string {
 	f := patch.FileChange{Path: name, Kind: patch.Modified, Before: &patch.File{Mode: patch.Regular, Content: []byte(before)}, After: &patch.File{Mode: patch.Regular, Content: []byte(after)}}
 	if before == "" {
@@ -75,51 +53,6 @@ func (l load) tree() memory {
 		m.files[name] = patch.File{Mode: patch.Regular, Content: []byte(text)}
 	}
 	return m
-}
-
-func BenchmarkPlan(b *testing.B) {
-	for _, l := range loads() {
-		tree := l.tree()
-		b.Run(l.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				plan(b, tree, l.diff)
-			}
-		})
-	}
-}
-
-func BenchmarkDiff(b *testing.B) {
-	for _, l := range loads() {
-		c := plan(b, l.tree(), l.diff)
-		b.Run(l.name, func(b *testing.B) {
-			for b.Loop() {
-				c.Diff()
-			}
-		})
-	}
-}
-
-// BenchmarkGitApplyCheck is the measure for BenchmarkPlan.
-func BenchmarkGitApplyCheck(b *testing.B) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		b.Skipf("no git: %v", err)
-	}
-	for _, l := range loads() {
-		b.Run(l.name, func(b *testing.B) {
-			dir := b.TempDir()
-			lay(b, dir, l.files)
-			lay(b, dir, map[string]string{"../patch": l.diff})
-			for b.Loop() {
-				cmd := exec.Command(git, "apply", "--check", "../patch")
-				cmd.Dir = dir
-				if out, err := cmd.CombinedOutput(); err != nil {
-					b.Fatalf("%v: %s", err, out)
-				}
-			}
-		})
-	}
 }
 
 // traps are diffs that make a careless search take the square of their size.
@@ -167,18 +100,6 @@ func noNumbers(diff string) string {
 		out = append(out, l)
 	}
 	return strings.Join(out, "")
-}
-
-func BenchmarkTraps(b *testing.B) {
-	for _, l := range traps() {
-		tree := l.tree()
-		b.Run(l.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = patch.Plan(tree, []byte(l.diff), patch.Limits{})
-			}
-		})
-	}
 }
 
 // TestTrapsStayInMemory bounds the memory that a diff can make the planner hold.
