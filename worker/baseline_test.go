@@ -1,18 +1,13 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/client"
-
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
-	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -110,68 +105,4 @@ func TestABaselineIsAskedAboutBeforeAnybodyIsPaid(t *testing.T) {
 		}
 	})
 	s.verifyFixture(t)
-}
-
-// TestABaselineOutlivesWhatDies kills the worker, then the engine, while the checks run on the base, and ends
-// the run's workflow once they have run: they run to their end once for each worker that died, and a resumed
-// run does not run them again.
-func TestABaselineOutlivesWhatDies(t *testing.T) {
-	need.Suite(t, need.CI)
-	t.Parallel()
-	s := newOwnFixture(t)
-	w := s.spawn()
-	dir := t.TempDir()
-	hold, ledger := filepath.Join(dir, "hold"), filepath.Join(dir, "ledger")
-	s.put(hold, "")
-	check := fmt.Sprintf("echo begun >>%[2]s; while test -e %[1]s; do sleep 0.05; done; echo ran >>%[2]s; grep -q one log.txt", hold, ledger)
-	r := s.follow(newScript(run.Never, check).patch("execute-1", edit{file: "log.txt", line: "one"}), 0)
-	lines := func(word string) int {
-		b, _ := os.ReadFile(ledger) // not there: none
-		return strings.Count(string(b), word)
-	}
-	s.put(filepath.Join(r.answers, "hold.plan-1"), "")
-	s.start(r.in)
-	eventually.Holds(t, "the check", func() bool { return lines("begun") == 1 })
-	w.kill()
-	s.spawn()
-	eventually.Holds(t, "the check of the next worker", func() bool { return lines("begun") == 2 })
-	s.killEngine()
-	if err := os.Remove(hold); err != nil {
-		t.Fatal(err)
-	}
-	eventually.Holds(t, "the call of the planner", func() bool { count, _, _ := r.calls(); return count["plan-1"] == 1 })
-	if begun, ran := lines("begun"), lines("ran"); begun != 2 || ran != 1 {
-		t.Errorf("the check was begun %d times and ran %d times", begun, ran)
-	}
-	if list := s.baselines(r.in.RunID); len(list) != 1 || len(list[0].Failed) != 1 {
-		t.Errorf("baselines %+v", list)
-	}
-	id := r.in.RunID.WorkflowID()
-	if err := s.client.TerminateWorkflow(t.Context(), id, "", "the engine's database is lost"); err != nil {
-		t.Fatal(err)
-	}
-	snapshot, err := s.runs.Run(r.in.RunID).Rebuild()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(r.answers, "hold.plan-1")); err != nil {
-		t.Fatal(err)
-	}
-	s.resume(t, snapshot)
-	if begun := lines("begun"); begun != 3 { // the evaluation's
-		t.Errorf("the check was begun %d times: a resumed run runs the baseline again", begun)
-	}
-}
-
-// resume continues a run from its record to its end.
-func (s *fixture) resume(t *testing.T, snapshot *run.Snapshot) {
-	t.Helper()
-	wr, err := s.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: snapshot.Input.RunID.WorkflowID(), TaskQueue: s.queue}, workflows.Run, workflows.RunInput{Snapshot: snapshot})
-	var res workflows.RunResult
-	if err == nil {
-		err = wr.Get(t.Context(), &res)
-	}
-	if err != nil || res.Status != run.Completed {
-		t.Errorf("resumed, the run is %s: %v", res.Status, err)
-	}
 }

@@ -30,10 +30,10 @@ func TestARollingUpgradeUnderAWaitingRun(t *testing.T) {
 	before := serve("1")
 	r := s.follow(newScript(run.Always, "true").patch("execute-1", edit{file: "log.txt", line: "one"}), 0)
 	wr := s.start(r.in)
-	eventually.Holds(t, "the run waits", func() bool { return s.approvalOf(r.in.RunID) != "" })
+	eventually.Holds(t, "the run waits", func() bool { return s.state(r).PendingApprovalID != "" })
 	serve("2")
 	before.kill()
-	if err := s.signal(t.Context(), r.in.RunID, workflows.ApprovalMessage, run.Decision{ApprovalID: s.approvalOf(r.in.RunID), Decision: run.Approve}); err != nil {
+	if err := s.signal(t.Context(), r.in.RunID, workflows.ApprovalMessage, run.Decision{ApprovalID: s.state(r).PendingApprovalID, Decision: run.Approve}); err != nil {
 		t.Fatal(err)
 	}
 	if err := wr.Get(t.Context(), nil); err != nil {

@@ -1,13 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -81,101 +75,6 @@ func (r *queueFixture) from(t *testing.T, n int) *queueFixture {
 	return &queueFixture{r.dispatchFixture, &there}
 }
 
-// TestOwnedTurnsInARow has owned dispatches come one behind the other's end.
-func TestOwnedTurnsInARow(t *testing.T) {
-	t.Parallel()
-	h := newDispatchFixture(t)
-	r := h.on("dispatch")
-	r.spawn()
-	to := h.settle(dormant)
-	for range 5 {
-		if got := r.dispatch(message(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.Completed) {
-			t.Errorf("%s", got)
-		}
-	}
-	h.verifyHost(t)
-}
-
-// TestPeersReachAnOwnedTurn sends to a session while a dispatch owns its turn: what
-// comes has turns of its own, in their order.
-func TestPeersReachAnOwnedTurn(t *testing.T) {
-	t.Parallel()
-	h := newDispatchFixture(t)
-	r := h.on("dispatch")
-	r.spawn()
-	to := h.settle(dormant)
-	first := message(to, dispatch.OwnedOutcome, "until=done")
-	over := r.give(first)
-	eventually.Holds(t, "the errand", func() bool { return h.lines(promptLine, string(to)) == 1 })
-	want := []string{first.ID}
-	for range 3 {
-		l := message(to, dispatch.FireAndForget)
-		if got := r.dispatch(l); got.word() != string(dispatch.Sent) || got.Outcome.DeliveredAs != dispatch.Followed {
-			t.Errorf("%s", got)
-		}
-		want = append(want, l.ID)
-	}
-	h.end("done")
-	got := <-over
-	if h.verify(t, got); got.word() != string(dispatch.Completed) || got.Outcome.Answer != first.ID {
-		t.Errorf("%s", got)
-	}
-	eventually.Holds(t, "the turns of the others", func() bool { return h.lines(promptLine, string(to)) == len(want) })
-	if prompts := h.prompts(t); !slices.Equal(prompts, want) {
-		t.Errorf("prompts %v, want %v", prompts, want)
-	}
-	h.verifyHost(t)
-}
-
-// prompts are the messages that sessions were given, in their order.
-func (h *dispatchFixture) prompts(t *testing.T) (ids []string) {
-	t.Helper()
-	b, err := os.ReadFile(h.ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		if what := strings.Fields(line); what[0] == promptLine {
-			ids = append(ids, what[2])
-		}
-	}
-	return ids
-}
-
-// TestAnOwnedTurnKeepsItsOutcome has peers keep the session busy after the turn of
-// the dispatch that resumed it: that one is told at once, and for good.
-func TestAnOwnedTurnKeepsItsOutcome(t *testing.T) {
-	need.Suite(t, need.CI)
-	t.Parallel()
-	h := newDispatchFixture(t)
-	r := h.on("dispatch")
-	w := r.spawn()
-	to := h.settle(dormant)
-	first := message(to, dispatch.OwnedOutcome, "until=done")
-	over := r.give(first)
-	eventually.Holds(t, "the errand", func() bool { return h.lines(promptLine, string(to)) == 1 })
-	if got := r.dispatch(message(to, dispatch.FireAndForget, "until=never")); got.word() != string(dispatch.Sent) {
-		t.Errorf("%s", got)
-	}
-	h.end("done")
-	got := <-over
-	if h.verify(t, got); got.word() != string(dispatch.Completed) || got.Outcome.Answer != first.ID {
-		t.Errorf("%s", got)
-	}
-	if got := r.dispatch(message(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.TargetLocked) {
-		t.Errorf("while it goes on: %s", got)
-	}
-	w.kill()
-	r.spawn()
-	if again := <-r.give(first); again.word() != string(dispatch.Completed) || h.arrived(first) != 1 {
-		t.Errorf("asked again, after the worker's death: %s", again)
-	}
-	if got := r.own(t, to); got.word() != string(dispatch.Completed) {
-		t.Errorf("afterwards: %s", got)
-	}
-	h.verifyHost(t)
-}
-
 // own dispatches until the session is locked no longer: a worker that died with an
 // owned turn is missed after a while.
 func (r *queueFixture) own(t *testing.T, to dispatch.GardenID) (got told) {
@@ -186,64 +85,4 @@ func (r *queueFixture) own(t *testing.T, to dispatch.GardenID) (got told) {
 		return got.word() != string(dispatch.TargetLocked)
 	})
 	return got
-}
-
-// TestAForeignLock has another program's lock on the target.
-func TestAForeignLock(t *testing.T) {
-	need.Suite(t, need.CI)
-	t.Parallel()
-	h := newDispatchFixture(t)
-	r := h.on("dispatch")
-	r.spawn()
-	other := exec.Command("sleep", "300")
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer other.Wait()
-	defer other.Process.Kill()
-	for _, k := range []kind{live, dormant} {
-		to := h.settle(k)
-		path, text := h.lockAs(t, to, other.Process.Pid)
-		got := r.dispatch(message(to, intentOf(k)))
-		if h.verify(t, got); got.word() != string(dispatch.TargetLocked) || !strings.Contains(got.Diagnostic, fmt.Sprint(other.Process.Pid)) {
-			t.Errorf("%s: %s", k, got)
-		}
-		if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, text) {
-			t.Errorf("%s: the lock is %q, %v", k, b, err)
-		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		if got := r.dispatch(message(to, intentOf(k))); got.word() != string(good(k)) {
-			t.Errorf("%s, released: %s", k, got)
-		}
-	}
-	other.Process.Kill()
-	other.Wait()
-	for _, k := range []kind{live, dormant} {
-		to := h.settle(k)
-		h.lockAs(t, to, other.Process.Pid)
-		if got := r.dispatch(message(to, intentOf(k))); got.word() != string(good(k)) {
-			t.Errorf("%s, whose holder has died: %s", k, got)
-		}
-	}
-	h.verifyHost(t)
-}
-
-// lockAs locks a target as another program does (docs/contracts/dispatch.md, 7).
-func (h *dispatchFixture) lockAs(t *testing.T, id dispatch.GardenID, pid int) (path string, text []byte) {
-	t.Helper()
-	name, err := os.Hostname()
-	if err == nil {
-		err = os.MkdirAll(h.dirs.Locks, 0o700)
-	}
-	path = filepath.Join(h.dirs.Locks, string(id)+".lock")
-	text = fmt.Appendf(nil, `{"gardenId":%q,"pid":%d,"hostname":%q,"createdAt":"2026-06-12T09:30:00.000Z","nonce":"0123456789abcdef","owner":"entwurf_v2","lockPath":%q}`+"\n", id, pid, name, path)
-	if err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path, text
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/file"
-	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/test/need"
 )
 
 // noConfig hides a configuration of the user's from a worker.
@@ -68,22 +66,4 @@ func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refused("other users")
-}
-
-// TestAWorkerGoesOnWithTheNextEngine that has the same key and address.
-func TestAWorkerGoesOnWithTheNextEngine(t *testing.T) {
-	need.Suite(t, need.CI)
-	t.Parallel()
-	s := newOwnFixture(t)
-	w := s.spawn(s.noConfig())
-	for range 2 {
-		in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))
-		if res := s.outcome(in); res.Status != run.Completed {
-			t.Fatalf("%+v: %s", res, w.out)
-		}
-		s.killEngine()
-	}
-	if w.dead() {
-		t.Errorf("the worker has ended: %s", w.out)
-	}
 }

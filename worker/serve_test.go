@@ -69,13 +69,3 @@ func TestServerThatIsNotThereIsOneLine(t *testing.T) {
 		t.Errorf("got %v with %q, want exit code 6 and a second line that names 127.0.0.1:1", err, out.String())
 	}
 }
-
-func TestWordThatIsNoFlagIsRefused(t *testing.T) {
-	cmd := commandLine(t, "127.0.0.1:1", "--runs-dir", filepath.Join(t.TempDir(), ".runs"), "--provider-env", "A", "B\x1b", "--sandbox", "off")
-	var out bytes.Buffer
-	cmd.Stderr = &out
-	err := cmd.Run()
-	if cmd.ProcessState.ExitCode() != 2 || strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "argument B") || strings.Contains(out.String(), "\x1b") {
-		t.Errorf("%v: %q", err, out.String())
-	}
-}
