@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -84,7 +83,6 @@ type (
 		// Cost is the price of this turn by the agent's account; nil means that it
 		// is not known.
 		Cost    *run.Micros
-		Took    time.Duration
 		Context Context
 		// Err says why a failed turn failed: a *failure.Error, or ErrNoSession.
 		Err error

@@ -13,7 +13,6 @@ import (
 
 // turn is one prompt and its results so far.
 type turn struct {
-	began       time.Time
 	sent        chan struct{} // closed once the prompt is written
 	ended       chan struct{} // closed when the turn ends
 	interrupted bool          // by us
@@ -26,7 +25,7 @@ type turn struct {
 }
 
 func newTurn() *turn {
-	return &turn{began: time.Now(), sent: make(chan struct{}), ended: make(chan struct{}), calls: map[string]*tool{}}
+	return &turn{sent: make(chan struct{}), ended: make(chan struct{}), calls: map[string]*tool{}}
 }
 
 // markSent marks a turn as sent; a second call does nothing.
@@ -148,7 +147,7 @@ func (s *session) finishTurn(t *turn, a answer, err error) {
 	s.events.Put(agent.Turn{
 		Status: status, Err: err,
 		Text: t.message.text.String(), Tokens: a.turnTokens(), Cost: s.bill.billTurn(),
-		Took: time.Since(t.began), Context: s.context,
+		Context: s.context,
 	})
 }
 

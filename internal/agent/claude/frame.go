@@ -105,7 +105,6 @@ type resultFrame struct {
 	Status   int                   `json:"api_error_status"`
 	Text     string                `json:"result"`
 	Errors   []string              `json:"errors"`
-	Took     float64               `json:"duration_ms"`
 	Total    *float64              `json:"total_cost_usd"` // of the process so far
 	OldTotal *float64              `json:"cost_usd"`       // the name of Total in older clients
 	Usage    wireUsage             `json:"usage"`

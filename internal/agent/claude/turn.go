@@ -16,7 +16,6 @@ type turn struct {
 	taken    chan struct{} // closed when the client has taken the message up
 	isTaken  bool
 
-	begun       time.Time
 	prompt      int  // length of the prompt in characters
 	interrupted bool // by us
 	ended       chan struct{}
@@ -33,7 +32,7 @@ type turn struct {
 
 func newTurn(prompt string) *turn {
 	return &turn{
-		begun: time.Now(), prompt: len([]rune(prompt)), ended: make(chan struct{}), told: map[string]bool{},
+		prompt: len([]rune(prompt)), ended: make(chan struct{}), told: map[string]bool{},
 	}
 }
 
@@ -97,7 +96,7 @@ func (s *session) takeResult(line []byte) bool {
 	s.warnBudget(t)
 	e := agent.Turn{
 		Status: status, Text: t.text.String(), Tokens: cmp.Or(r.Usage.agentTokens(), t.tokensSoFar()), Cost: s.meter.billTurn(),
-		Took: cmp.Or(time.Duration(r.Took*float64(time.Millisecond)), time.Since(t.begun)), Context: s.meter.windowFill(),
+		Context: s.meter.windowFill(),
 	}
 	switch {
 	case status == agent.Failed:
@@ -140,7 +139,7 @@ func (s *session) finishSession(e agent.Exit, unexpected bool) {
 		return
 	}
 	if t != nil && s.id.resumed && strings.Contains(e.Stderr, unknownSession) {
-		s.Queue.Put(agent.Turn{Status: agent.Failed, Took: time.Since(t.begun), Err: agent.ErrNoSession})
+		s.Queue.Put(agent.Turn{Status: agent.Failed, Err: agent.ErrNoSession})
 	}
 	s.Queue.Close(e)
 }

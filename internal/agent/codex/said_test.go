@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
@@ -80,7 +79,7 @@ func TestTheTextOfATurnIsItsLastMessage(t *testing.T) {
 		p.finish("completed", `,"durationMs":254,"itemsView":"summary"`)
 	})
 	turn, _ := l.Turn("go")
-	if turn.Text != "second" || turn.Took != 254*time.Millisecond {
+	if turn.Text != "second" {
 		t.Errorf("turn %+v", turn)
 	}
 }

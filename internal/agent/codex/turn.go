@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -32,15 +31,13 @@ type turn struct {
 	unwanted    bool // to be interrupted
 	interrupted bool // the client was told to interrupt it
 
-	began    time.Time
-	took     time.Duration // by the client's account; zero: not reported
 	messages partialMessages
 	share    turnShare
 	problem  json.RawMessage // the last error that the client reported
 }
 
 func newTurn(message string) *turn {
-	return &turn{message: message, began: time.Now(), messages: partialMessages{text: map[string]*strings.Builder{}}, ended: make(chan struct{})}
+	return &turn{message: message, messages: partialMessages{text: map[string]*strings.Builder{}}, ended: make(chan struct{})}
 }
 
 // wireTurn is a turn in the client's form.
@@ -50,8 +47,7 @@ type wireTurn struct {
 	Error  json.RawMessage   `json:"error"`
 	Items  []json.RawMessage `json:"items"`
 	// View says how much of the items it has; empty: all.
-	View string  `json:"itemsView"`
-	Took float64 `json:"durationMs"`
+	View string `json:"itemsView"`
 	// Root is the id of the turn that it belongs to: normally its own. It is not in every report.
 	Root      json.RawMessage `json:"rootTurnId"`
 	Completed *float64        `json:"completedAt"`
@@ -146,7 +142,6 @@ func (s *session) finishTurn(t *turn, w wireTurn) {
 			t.messages.lastMessage = i.Text
 		}
 	}
-	t.took = time.Duration(w.Took * float64(time.Millisecond))
 	status, err := s.turnOutcome(t, w)
 	s.endTurn(t, status, err)
 }
@@ -182,7 +177,7 @@ func (s *session) endTurn(t *turn, status agent.TurnStatus, err error) {
 	}
 	s.tellEvent(agent.Turn{
 		Status: status, Text: t.messages.lastMessage, Tokens: t.share.tokens, Context: t.share.context,
-		Took: cmp.Or(t.took, time.Since(t.began)), Err: err,
+		Err: err,
 	})
 	s.turn, s.calls = nil, openCalls{}
 	close(t.ended)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -112,7 +111,7 @@ func (s *session) finishTurn(t *turn, o outcome) {
 	defer close(t.over)
 	s.turn = nil
 	s.queue.Put(agent.Turn{
-		Status: o.status, Text: o.text, Err: o.err, Took: time.Since(t.began),
+		Status: o.status, Text: o.text, Err: o.err,
 		Tokens: f.tokens, Cost: f.cost, Context: f.context,
 	})
 }

@@ -13,7 +13,6 @@ import (
 // are read by one goroutine.
 type turn struct {
 	run      string
-	began    time.Time
 	system   string        // the system prompt that was sent with the message
 	answered chan struct{} // closed when the gateway has answered chat.send
 	over     chan struct{} // closed when the end of the turn is reported
@@ -26,7 +25,7 @@ type turn struct {
 
 func newTurn(run, system string) *turn {
 	return &turn{
-		run: run, began: time.Now(), system: system, told: map[string]bool{},
+		run: run, system: system, told: map[string]bool{},
 		answered: make(chan struct{}), over: make(chan struct{}),
 	}
 }

@@ -18,7 +18,6 @@ type turn struct {
 	taken    chan struct{}
 	isTaken  bool
 
-	since       time.Time
 	accepted    bool // pi has taken the prompt
 	begun       bool // pi works on it
 	interrupted bool // by us
@@ -42,7 +41,7 @@ type turn struct {
 func newTurn(n int) *turn {
 	return &turn{
 		prompt: fmt.Sprintf("prompt-%d", n), state: fmt.Sprintf("state-%d", n), stats: fmt.Sprintf("stats-%d", n),
-		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}},
+		ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}},
 	}
 }
 
@@ -86,7 +85,7 @@ func (s *session) settleTurn(t *turn) {
 	}
 	status, err := t.turnStatus()
 	t.end = &agent.Turn{
-		Status: status, Err: err, Text: t.text, Tokens: t.tokens, Took: time.Since(t.since),
+		Status: status, Err: err, Text: t.text, Tokens: t.tokens,
 		Context: agent.Context{Used: t.used, Total: s.model.Window},
 	}
 	if t.priced {

@@ -17,10 +17,10 @@ func TestATurn(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{plain}})
 	s := f.start(t, agent.Options{})
 	got, events := agenttest.Turn(t, s, "go")
-	if got.Cost == nil || *got.Cost != 3300 || got.Took <= 0 {
-		t.Errorf("it cost %v and took %v", got.Cost, got.Took)
+	if got.Cost == nil || *got.Cost != 3300 {
+		t.Errorf("it cost %v", got.Cost)
 	}
-	got.Cost, got.Took = nil, 0
+	got.Cost = nil
 	want := agent.Turn{
 		Status: agent.Completed, Text: "hello", Tokens: agent.Tokens{Input: 1400, Output: 20, Cached: 300},
 		Context: agent.Context{Used: 1500, Total: 200000},

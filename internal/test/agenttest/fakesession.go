@@ -139,7 +139,6 @@ type fakeTurn struct {
 	*fakeSession
 	interrupt context.CancelFunc
 	done      chan struct{}
-	start     time.Time
 	tokens    agent.Tokens
 
 	id      string
@@ -163,7 +162,7 @@ func (t *fakeTurn) runTurn(ctx context.Context) {
 		turn.Status = agent.Failed
 	}
 	cost := run.Micros(t.tokens.Input + t.tokens.Output)
-	turn.Tokens, turn.Cost, turn.Took = t.tokens, &cost, time.Since(t.start)
+	turn.Tokens, turn.Cost = t.tokens, &cost
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.fakeSession.turn = nil; !t.gone {

@@ -23,7 +23,7 @@ const ReadMode = "read-only"
 func (s *fakeSession) beginTurn(text, marker string) string {
 	s.keepMessage(fakemodel.Message{Role: fakemodel.User, Texts: []string{text}})
 	within, interrupt := context.WithCancel(context.Background())
-	t := &fakeTurn{fakeSession: s, id: uuid.NewString(), interrupt: interrupt, done: make(chan struct{}), start: time.Now()}
+	t := &fakeTurn{fakeSession: s, id: uuid.NewString(), interrupt: interrupt, done: make(chan struct{})}
 	s.turn = t
 	s.past.mu.Lock()
 	s.past.turns = append(s.past.turns, agent.ThreadTurn{ID: t.id, Status: "inProgress", Markers: []string{marker}})
