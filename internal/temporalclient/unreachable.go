@@ -99,10 +99,10 @@ func (e *Unreachable) remedy() string {
 		return "see its log"
 	case e.Source == Configuration:
 		return "check TEMPORAL_ADDRESS and the profile, set both with `eval \"$(starter env)\"`, or start that server"
-	case e.Source == Joined:
-		return "look at `starter hosts` there; `starter host join` there prints how to join again"
 	case errors.Is(e.Err, engine.ErrNotOurs):
 		return "run `starter up` with a --runs-dir of your own, or set TEMPORAL_ADDRESS"
+	case e.Source == Joined:
+		return "look at `starter hosts` there; `starter host join` there prints how to join again"
 	case e.metStranger():
 		return "the engine that wrote it has ended: run `starter up --port 0` with the same runs directory"
 	case e.Source == EngineFile && e.Silent():
