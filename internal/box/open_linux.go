@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -76,7 +74,7 @@ func (b *Box) find(c Config) (err error) {
 		if path == "" {
 			path = os.Getenv("PATH")
 		}
-		b.program = findProgram("bwrap", path)
+		b.program, _ = proc.LookPath("bwrap", "", []string{"PATH=" + path})
 	}
 	if b.program == "" {
 		return &Unavailable{Cause: NoProgram}
@@ -143,17 +141,6 @@ func homeDir() (string, error) {
 		return "", fmt.Errorf("home directory: %w", err)
 	}
 	return u.HomeDir, nil
-}
-
-// findProgram returns the path of a program, or "".
-func findProgram(name, path string) string {
-	for _, dir := range filepath.SplitList(path) {
-		at := filepath.Join(dir, name)
-		if info, err := os.Stat(at); err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && unix.Access(at, unix.X_OK) == nil {
-			return at
-		}
-	}
-	return ""
 }
 
 var versionForm = regexp.MustCompile(`^bubblewrap ((\d+)\.(\d+)\S*)`)

@@ -69,11 +69,7 @@ type projects string
 // configDir returns the directory in which a client with that environment keeps
 // its state.
 func configDir(env []string) string {
-	values := child.ParseEnviron(env)
-	if dir := values["CLAUDE_CONFIG_DIR"]; dir != "" {
-		return dir
-	}
-	return filepath.Join(values["HOME"], ".claude")
+	return child.HomeOf(child.ParseEnviron(env), "CLAUDE_CONFIG_DIR", ".claude")
 }
 
 // hasTranscript reports whether there is a transcript of the session. Its

@@ -26,7 +26,7 @@ func (a *adapter) Running(id string) (bool, error) {
 		return false, fmt.Errorf("%w: invalid thread id %q", agent.ErrNoSession, id)
 	}
 	const locks = "thread-writer-locks"
-	home := codexHome(a.clientEnviron(nil))
+	home := child.HomeOf(child.ParseEnviron(a.clientEnviron(nil)), "CODEX_HOME", ".codex")
 	root, err := os.OpenRoot(home)
 	if err == nil {
 		defer root.Close()
@@ -52,14 +52,4 @@ func (a *adapter) Running(id string) (bool, error) {
 		return true, nil
 	}
 	return false, err
-}
-
-// codexHome returns the directory in which a client with that environment keeps
-// its threads.
-func codexHome(env []string) string {
-	values := child.ParseEnviron(env)
-	if dir := values["CODEX_HOME"]; dir != "" {
-		return dir
-	}
-	return filepath.Join(values["HOME"], ".codex")
 }
