@@ -3,7 +3,6 @@ package codex
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +25,6 @@ func (a *approval) answerFrame(d agent.PermissionDecision) object {
 type approvalRequest struct {
 	TurnID string `json:"turnId"`
 	ItemID string `json:"itemId"`
-	CallID string `json:"callId"`
 	Reason string `json:"reason"`
 	Dir    string `json:"cwd"`
 
@@ -40,12 +38,6 @@ type approvalRequest struct {
 	} `json:"networkApprovalContext"`
 	Additional json.RawMessage `json:"additionalPermissions"`
 
-	Files map[string]struct {
-		Type    string `json:"type"`
-		Content string `json:"content,omitempty"`
-		Diff    string `json:"unified_diff,omitempty"`
-		To      string `json:"move_path,omitempty"`
-	} `json:"fileChanges"`
 	Root string `json:"grantRoot"`
 
 	Permissions json.RawMessage `json:"permissions"`
@@ -72,10 +64,6 @@ type question struct {
 	Options  any    `json:"options,omitempty"`
 }
 
-// itemOrCallID returns the id of the item that the request is about; it is empty
-// if the request names none.
-func (r approvalRequest) itemOrCallID() string { return cmp.Or(r.ItemID, r.CallID) }
-
 // staysInside reports whether the request is for a command that wants no more than a sandbox gives. A
 // command that wants more has a reason, which the model gave.
 func (r approvalRequest) staysInside(method string) bool {
@@ -94,11 +82,8 @@ type requestFamily struct {
 }
 
 var families = map[string]requestFamily{
-	commandRequest:                    {askCommand, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
-	"item/fileChange/requestApproval": {askPatch, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
-	// Only servers that know the bare "denied" still ask in the legacy way.
-	"execCommandApproval":              {askCommand, decisionWords("approved", "approved_for_session", "denied", "abort"), true},
-	"applyPatchApproval":               {askLegacyPatch, decisionWords("approved", "approved_for_session", "denied", "abort"), true},
+	commandRequest:                     {askCommand, sayDecision, true},
+	"item/fileChange/requestApproval":  {askPatch, sayDecision, true},
 	"mcpServer/elicitation/request":    {askElicitation, sayElicitation, false},
 	"item/permissions/requestApproval": {askPermissions, sayPermissions, false},
 	"item/tool/requestUserInput":       {askQuestions, sayQuestions, false},
@@ -110,9 +95,13 @@ var refusals = map[string]any{
 	"item/tool/call": object{"contentItems": []object{}, "success": false},
 }
 
-func decisionWords(allow, session, deny, abort string) func(approvalRequest, agent.PermissionDecision) any {
-	by := map[agent.PermissionVerdict]string{agent.Allow: allow, agent.AllowSession: session, agent.Deny: deny, agent.Abort: abort}
-	return func(_ approvalRequest, d agent.PermissionDecision) any { return object{"decision": by[d.Verdict]} }
+// decisions holds the client's words for a decision on a command or a patch.
+var decisions = map[agent.PermissionVerdict]string{
+	agent.Allow: "accept", agent.AllowSession: "acceptForSession", agent.Deny: "decline", agent.Abort: "cancel",
+}
+
+func sayDecision(_ approvalRequest, d agent.PermissionDecision) any {
+	return object{"decision": decisions[d.Verdict]}
 }
 
 func askCommand(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
@@ -125,7 +114,7 @@ func askCommand(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
 		p.Title = "reach " + r.Network.Host
 		input.Network, _ = encodeJSON(r.Network) // strings always encode
 	}
-	return p, input, r.itemOrCallID() != ""
+	return p, input, r.ItemID != ""
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -150,19 +139,7 @@ func askPatch(r approvalRequest, of openCalls) (agent.Permission, any, bool) {
 	} else {
 		input.Item = r.ItemID
 	}
-	return agent.Permission{Tool: applyPatch, Paths: i.Changes.touchedPaths(), Edit: known && r.Root == ""}, input, r.itemOrCallID() != ""
-}
-
-func askLegacyPatch(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
-	paths := slices.Sorted(maps.Keys(r.Files))
-	for _, f := range r.Files {
-		if f.To != "" {
-			paths = append(paths, f.To)
-		}
-	}
-	slices.Sort(paths)
-	return agent.Permission{Tool: applyPatch, Paths: paths, Edit: r.Root == ""},
-		patchInput{Changes: r.Files, Root: r.Root}, r.itemOrCallID() != ""
+	return agent.Permission{Tool: applyPatch, Paths: i.Changes.touchedPaths(), Edit: known && r.Root == ""}, input, r.ItemID != ""
 }
 
 func askElicitation(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
@@ -194,7 +171,7 @@ func askPermissions(r approvalRequest, _ openCalls) (agent.Permission, any, bool
 			Write []string `json:"write"`
 		} `json:"fileSystem"`
 	}
-	ok := json.Unmarshal(r.Permissions, &wanted) == nil && r.itemOrCallID() != ""
+	ok := json.Unmarshal(r.Permissions, &wanted) == nil && r.ItemID != ""
 	input := object{"permissions": r.Permissions, "cwd": r.Dir}
 	return agent.Permission{Tool: "request_permissions", Paths: wanted.Files.Write}, input, ok
 }
@@ -215,7 +192,7 @@ func askQuestions(r approvalRequest, _ openCalls) (agent.Permission, any, bool) 
 		return agent.Permission{}, nil, false
 	}
 	return agent.Permission{Tool: "request_user_input", Title: oneLine(r.Questions[0].Question)},
-		object{"questions": r.Questions}, r.itemOrCallID() != ""
+		object{"questions": r.Questions}, r.ItemID != ""
 }
 
 // sayQuestions answers each question with the reason of a decision that allows;

@@ -67,22 +67,6 @@ var approvals = map[string]struct {
 		input:   `{"changes":null,"grantRoot":"/etc","itemId":"call_28"}`,
 		results: [4]string{`{"decision":"accept"}`, `{"decision":"acceptForSession"}`, `{"decision":"decline"}`, `{"decision":"cancel"}`},
 	},
-	"a legacy command": {
-		method: "execCommandApproval",
-		params: `{"conversationId":"` + thread + `","callId":"call_3","approvalId":null,"command":["rm","-r","x"],"cwd":"/w",` +
-			`"reason":null,"parsedCmd":[]}`,
-		want:    agent.Permission{CallID: "call_3", Tool: "shell", Dir: "/w"},
-		input:   `{"command":["rm","-r","x"],"cwd":"/w"}`,
-		results: [4]string{`{"decision":"approved"}`, `{"decision":"approved_for_session"}`, `{"decision":"denied"}`, `{"decision":"abort"}`},
-	},
-	"a legacy patch": {
-		method: "applyPatchApproval",
-		params: `{"conversationId":"` + thread + `","callId":"call_4","fileChanges":{` +
-			`"/w/b":{"type":"update","unified_diff":"@@","move_path":"/w/c"},"/w/a":{"type":"add","content":"x"}},"reason":null,"grantRoot":null}`,
-		want:    agent.Permission{CallID: "call_4", Tool: "apply_patch", Edit: true, Paths: []string{"/w/a", "/w/b", "/w/c"}},
-		input:   `{"changes":{"/w/a":{"type":"add","content":"x"},"/w/b":{"type":"update","unified_diff":"@@","move_path":"/w/c"}}}`,
-		results: [4]string{`{"decision":"approved"}`, `{"decision":"approved_for_session"}`, `{"decision":"denied"}`, `{"decision":"abort"}`},
-	},
 	"an elicitation": {
 		method: "mcpServer/elicitation/request",
 		params: `{` + inTurn + `"serverName":"tickets","mode":"form","_meta":null,"message":"Your name?","requestedSchema":{"type":"object"}}`,
@@ -194,8 +178,8 @@ func TestARequestKeepsTheTypeOfItsID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, l := playing(t, func(p *peer) {
 				p.begin()
-				p.say(`{"id":` + id + `,"method":"execCommandApproval","params":{"callId":"call_1","command":["ls"],"cwd":"/w"}}`)
-				p.wantAnswer(id, `{"decision":"approved"}`)
+				p.say(`{"id":` + id + `,"method":"item/commandExecution/requestApproval","params":{"itemId":"call_1","command":"ls","cwd":"/w"}}`)
+				p.wantAnswer(id, `{"decision":"accept"}`)
 				p.finish("completed", "")
 			})
 			l.Send("go")
@@ -211,19 +195,17 @@ func TestARequestKeepsTheTypeOfItsID(t *testing.T) {
 func TestWhatNobodyCanDecideIsRefusedInItsOwnShape(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ method, params, result, refusal string }{
-		"a command without a call":        {method: "item/commandExecution/requestApproval", params: `{"command":"ls"}`, result: `{"decision":"decline"}`},
-		"a patch without a call":          {method: "item/fileChange/requestApproval", params: `{}`, result: `{"decision":"decline"}`},
-		"a legacy command without a call": {method: "execCommandApproval", params: `{"command":["ls"]}`, result: `{"decision":"denied"}`},
-		"a legacy patch without a call":   {method: "applyPatchApproval", params: `{}`, result: `{"decision":"denied"}`},
-		"an elicitation of nobody":        {method: "mcpServer/elicitation/request", params: `{"mode":"form"}`, result: `{"action":"decline"}`},
-		"permissions for no call":         {method: "item/permissions/requestApproval", params: `{"permissions":{}}`, result: `{"permissions":{},"scope":"turn"}`},
-		"no questions":                    {method: "item/tool/requestUserInput", params: `{"itemId":"c","questions":[]}`, result: `{"answers":{}}`},
-		"what cannot be read":             {method: "execCommandApproval", params: `{"callId":7}`, result: `{"decision":"denied"}`},
-		"a tool of ours":                  {method: "item/tool/call", params: `{"callId":"c","tool":"t"}`, result: `{"contentItems":[],"success":false}`},
-		"our login":                       {method: "account/chatgptAuthTokens/refresh", params: `{}`, refusal: "not supported"},
-		"our attestation":                 {method: "attestation/generate", params: `{}`, refusal: "not supported"},
-		"the time":                        {method: "currentTime/read", params: `{}`, refusal: "not supported"},
-		"what is unknown":                 {method: "item/newfangled/requestApproval", params: `{"itemId":"c"}`, refusal: "not supported"},
+		"a command without a call": {method: "item/commandExecution/requestApproval", params: `{"command":"ls"}`, result: `{"decision":"decline"}`},
+		"a patch without a call":   {method: "item/fileChange/requestApproval", params: `{}`, result: `{"decision":"decline"}`},
+		"an elicitation of nobody": {method: "mcpServer/elicitation/request", params: `{"mode":"form"}`, result: `{"action":"decline"}`},
+		"permissions for no call":  {method: "item/permissions/requestApproval", params: `{"permissions":{}}`, result: `{"permissions":{},"scope":"turn"}`},
+		"no questions":             {method: "item/tool/requestUserInput", params: `{"itemId":"c","questions":[]}`, result: `{"answers":{}}`},
+		"what cannot be read":      {method: "item/commandExecution/requestApproval", params: `{"itemId":7}`, result: `{"decision":"decline"}`},
+		"a tool of ours":           {method: "item/tool/call", params: `{"callId":"c","tool":"t"}`, result: `{"contentItems":[],"success":false}`},
+		"our login":                {method: "account/chatgptAuthTokens/refresh", params: `{}`, refusal: "not supported"},
+		"our attestation":          {method: "attestation/generate", params: `{}`, refusal: "not supported"},
+		"the time":                 {method: "currentTime/read", params: `{}`, refusal: "not supported"},
+		"what is unknown":          {method: "item/newfangled/requestApproval", params: `{"itemId":"c"}`, refusal: "not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -44,8 +44,8 @@ func (s *session) takeRequest(f frame) {
 		id: f.ID, turn: r.TurnID, ends: kind.ends,
 		reply: func(d agent.PermissionDecision) any { return kind.toResult(r, d) },
 	}
-	if call := r.itemOrCallID(); call != "" {
-		s.tellUse(item{ID: call}, p.Tool, raw)
+	if r.ItemID != "" {
+		s.tellUse(item{ID: r.ItemID}, p.Tool, raw)
 	}
 	s.tellEvent(p)
 }
@@ -74,7 +74,7 @@ func (s *session) refuseRequest(f frame) {
 // gets another name, so that no late decision answers another request than the
 // one it was made for.
 func (s *session) uniqueCallID(r approvalRequest, id json.RawMessage) string {
-	call := r.itemOrCallID()
+	call := r.ItemID
 	if call == "" {
 		return "request " + string(id)
 	}

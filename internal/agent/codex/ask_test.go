@@ -59,7 +59,7 @@ func TestAnApprovalIsWithdrawn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, l := playing(t, func(p *peer) {
 				p.begin()
-				p.say(`{"id":0,"method":"execCommandApproval","params":{"turnId":"` + turnID + `","callId":"call_1","command":["ls"]}}`)
+				p.say(`{"id":0,"method":"item/commandExecution/requestApproval","params":{"turnId":"` + turnID + `","itemId":"call_1","command":"ls"}}`)
 				withdraw(p)
 			})
 			l.Send("go")
@@ -149,8 +149,8 @@ func TestAStopCancelsEachInItsOwnShape(t *testing.T) {
 func TestAnUnknownVerdictDecidesNothing(t *testing.T) {
 	s, l := playing(t, func(p *peer) {
 		p.begin()
-		p.say(`{"id":0,"method":"execCommandApproval","params":{"callId":"call_1","command":["ls"]}}`)
-		p.wantAnswer("0", `{"decision":"denied"}`)
+		p.say(`{"id":0,"method":"item/commandExecution/requestApproval","params":{"itemId":"call_1","command":"ls"}}`)
+		p.wantAnswer("0", `{"decision":"decline"}`)
 		p.finish("completed", "")
 	})
 	l.Send("go")

@@ -211,7 +211,7 @@ func TestAServerThatStaysOverloaded(t *testing.T) {
 func TestAProcessThatEndsByItself(t *testing.T) {
 	s, l := playing(t, func(p *peer) {
 		p.begin()
-		p.say(`{"id":0,"method":"execCommandApproval","params":{"callId":"call_1","command":["ls"]}}`)
+		p.say(`{"id":0,"method":"item/commandExecution/requestApproval","params":{"itemId":"call_1","command":"ls"}}`)
 		p.next() // the decision
 		p.conn.Close()
 	})

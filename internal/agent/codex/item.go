@@ -66,7 +66,7 @@ func (c changes) touchedPaths() []string {
 // and more members if more is known.
 type (
 	shellInput struct {
-		Command     json.RawMessage `json:"command,omitempty"` // a line; a list of words in the legacy family
+		Command     json.RawMessage `json:"command,omitempty"`
 		Dir         string          `json:"cwd,omitempty"`
 		Network     json.RawMessage `json:"network,omitempty"`
 		Permissions json.RawMessage `json:"permissions,omitempty"`

@@ -146,8 +146,8 @@ func busyUntil(t *testing.T, end string) {
 	s, l := playing(t, func(p *peer) {
 		p.say(`{"method":"turn/started","params":{"threadId":"` + thread + `","turn":{"id":"another"}}}`)
 		p.say(`{"method":"warning","params":{"message":"begun"}}`)
-		p.say(`{"id":1,"method":"execCommandApproval","params":{"callId":"c","command":["ls"]}}`)
-		p.wantAnswer("1", `{"decision":"denied"}`)
+		p.say(`{"id":1,"method":"item/commandExecution/requestApproval","params":{"itemId":"c","command":"ls"}}`)
+		p.wantAnswer("1", `{"decision":"decline"}`)
 		p.say(end)
 		p.say(`{"method":"warning","params":{"message":"ended"}}`)
 		p.begin()
