@@ -16,31 +16,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// The workflow reads which events the record lacks from the error of whatever activity tells it.
-func TestARecordThatIsBehindIsToldByEachCall(t *testing.T) {
-	for name, act := range map[string]func(*fixture, activities.Call) error{
-		"Plan":    func(s *fixture, c activities.Call) error { return fail(s, s.acts.Plan, c) },
-		"Propose": func(s *fixture, c activities.Call) error { return fail(s, s.acts.Propose, c) },
-		"Judge": func(s *fixture, c activities.Call) error {
-			return fail(s, s.acts.Judge, activities.JudgeInput{Call: c})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newFixture(t)
-			c := s.call(run.Evaluate)
-			c.Entry.Events = c.Entry.Events[2:]
-			app, ok := errors.AsType[*temporal.ApplicationError](act(s, c))
-			if !ok || app.Type() != activities.BehindError {
-				t.Fatalf("got %v", app)
-			}
-			last := -1
-			if err := app.Details(&last); err != nil || last != 0 {
-				t.Errorf("the last event is %d, %v", last, err)
-			}
-		})
-	}
-}
-
 // What follows a kept answer does not fit on the disk: the last of such errors tells what the answer was paid.
 func TestAnErrorAfterTheAnswerTellsItsUsage(t *testing.T) {
 	paid := func(text string) provider.Response {
@@ -118,20 +93,6 @@ func TestAnAttemptThatCannotBeginTellsWhatOthersUsed(t *testing.T) {
 				t.Errorf("%v: it tells %+v", app, used)
 			}
 		})
-	}
-}
-
-// The record of the call does not fit on the disk, after the answer: the last of such errors tells its usage.
-func TestAnAttemptThatCannotBeginTellsTheUsageOfTheAnswer(t *testing.T) {
-	s := newFixture(t)
-	s.provider.responds(provider.Response{RawText: "# plan", FinishReason: provider.Stop, Usage: &run.Usage{TotalTokens: 1000}}, nil)
-	c := s.call(run.Plan)
-	must[activities.PlanResult](s, s.acts.Plan, c)
-	check(t, os.Remove(filepath.Join(s.dir().Path(), "locks", "plan-iter-0001.lock")))
-	s.block("../locks/plan-iter-0001.lock")
-	app, ok := errors.AsType[*temporal.ApplicationError](fail(s, s.acts.Plan, c))
-	if !ok || spentOf(t, app).TotalTokens != 1000 {
-		t.Errorf("got %v", app)
 	}
 }
 

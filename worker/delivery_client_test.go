@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -143,72 +142,6 @@ func (d *realDeliveries) transcript(t *testing.T, p session.Past) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-// TestSteersRaceTheEndOfARealTurnThroughTheWorkflow gives batches around the end of a person's turn: each is taken into that
-// turn, or begins one of its own after it. There is never a turn more, and no answer is lost. The adapter's own test
-// has 50 of these races.
-func TestSteersRaceTheEndOfARealTurnThroughTheWorkflow(t *testing.T) {
-	need.Suite(t, need.Nightly)
-	s := codexFixture(t)
-	all := s.readers(t, 5)
-	var ends []taken
-	for i, d := range all {
-		first := fmt.Sprintf("first answer %d.", i)
-		d.say(t, "m1", fakemodel.Say(first)+fmt.Sprintf("[[slow:%d]]", i))
-		eventually.Holds(t, "a person's turn", func() bool { return heardOf(s.model, first) })
-		d.give(t, "b-1", fakemodel.Say("second answer"))
-		if got := d.settled(t, "b-1"); got != delivered {
-			t.Errorf("race %d: the batch is %s", i, got)
-		}
-		p := d.past(t, "m1")
-		if said := d.transcript(t, p); p.Outcome != session.Completed || !strings.Contains(said, first) {
-			t.Errorf("race %d: the person's turn is %+v: %s", i, p, said)
-		}
-		ends = append(ends, d.taken(t))
-	}
-	all[0].worker.kill()
-	steered := 0
-	for i, a := range ends {
-		want := 2
-		if a.Kind == delivery.TurnSteer {
-			want, steered = 1, steered+1
-		}
-		read := s.threadOf(t, a.thread)
-		turn, first, alone := read.Marked(a.Marker)
-		if len(read.Turns) != want || !alone || turn.ID != a.Turn || first != (want == 2) {
-			t.Errorf("race %d: attempt %+v, turns %+v", i, a, read.Turns)
-		}
-	}
-	t.Logf("%d of %d were taken into the person's turn", steered, len(all))
-}
-
-// TestRealCodexIsKilledBeforeItTakesASteerIn kills the worker, and Codex with it, when a steer is accepted and not yet in the
-// turn: whether it will be is unknown, and so it is a person's. The model never hears it.
-func TestRealCodexIsKilledBeforeItTakesASteerIn(t *testing.T) {
-	need.Suite(t, need.Nightly)
-	s := codexFixture(t)
-	d := s.readers(t, 1)[0]
-	d.say(t, "m1", fakemodel.Say("first answer")+"[[slow:60]]")
-	eventually.Holds(t, "a person's turn", func() bool { return heardOf(s.model, "first answer") })
-	d.give(t, "b-1", fakemodel.Say("second answer"))
-	var a delivery.Attempt
-	eventually.Holds(t, "acceptance", func() bool { a = d.attempt(t, "b-1"); return a.State == delivery.Cooldown })
-	d.worker.kill()
-	if a.Kind != delivery.TurnSteer || a.Marked {
-		t.Fatalf("the attempt is %+v", a)
-	}
-	s.spawnGroup()
-	if got := d.settled(t, "b-1"); got != forPerson {
-		t.Errorf("the batch is %s", got)
-	}
-	d.resumes(t)
-	if heardOf(s.model, a.Marker) {
-		t.Error("the model has heard it")
-	}
-	if a := d.attempt(t, "b-1"); a.Observation != delivery.Unobserved || a.RPC != delivery.AcceptedRPC {
-		t.Errorf("the attempt is %+v", a)
-	}
 }
 
 // TestRealDeliveriesMeetAPersonsTurn has a person say something while a batch comes: the two never share a turn.

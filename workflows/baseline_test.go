@@ -170,23 +170,6 @@ func TestABaselineThatCannotBeRunIsAsked(t *testing.T) {
 	}
 }
 
-// The candidates of a contest share the one baseline of the run.
-func TestAContestHasOneBaseline(t *testing.T) {
-	w := &fakeActivities{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2)}}
-	e := env(t, w)
-	in := input(run.Never, 0)
-	in.Candidates = 2
-	start(e, in)
-	if err := e.GetWorkflowError(); err != nil || len(w.based) != 1 || len(w.tried) != 2 {
-		t.Fatalf("%v, %d baselines, %d tried", err, len(w.based), len(w.tried))
-	}
-	for _, c := range w.tried {
-		if c.Before == nil || *c.Before != failsAsExpected.Report || c.Baseline {
-			t.Errorf("attempt %d knows the baseline as %+v", c.Candidate, c.CheckInput)
-		}
-	}
-}
-
 // Whatever runs checks for a run knows whether the caches are read-only.
 func TestAllChecksKnowThatTheCachesAreReadOnly(t *testing.T) {
 	for _, readOnly := range []bool{true, false} {
@@ -201,6 +184,9 @@ func TestAllChecksKnowThatTheCachesAreReadOnly(t *testing.T) {
 		told := slices.Concat(w.based, w.checked)
 		for _, c := range w.tried {
 			told = append(told, c.CheckInput)
+			if c.Before == nil || *c.Before != failsAsExpected.Report {
+				t.Errorf("attempt %d knows the baseline as %+v", c.Candidate, c.Before)
+			}
 		}
 		for _, c := range told {
 			if c.CacheReadOnly != readOnly {

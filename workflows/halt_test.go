@@ -92,14 +92,6 @@ func TestPermitForTheSessionLastsForTheFixerWhoGoesOnWithIt(t *testing.T) {
 	}
 }
 
-func TestFinalRefusalOfAToolEndsTheRun(t *testing.T) {
-	w := &fakeActivities{answers: []activities.ProposeResult{asksFor("call-1")}}
-	decideAll(t, w, input(run.Always, 3), run.Decision{Decision: run.Reject, Final: true, Reason: "enough"})
-	if w.state.Status != run.Canceled || len(w.applied) != 0 || w.cleaned != 1 {
-		t.Errorf("the run is %s, %d patches applied, cleaned up %d times", w.state.Status, len(w.applied), w.cleaned)
-	}
-}
-
 func TestUsageLimitIsWaitedOutVisibly(t *testing.T) {
 	w := &fakeActivities{}
 	e := env(t, w)

@@ -162,36 +162,6 @@ func TestProviderThatFailsAsksAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestBlockedEvaluationLeadsToFixAfterTheAnswer(t *testing.T) {
-	w := &fakeActivities{verdicts: []activities.Judgement{blocked, pass}}
-	e := env(t, w)
-	e.RegisterDelayedCallback(func() {
-		p := query[run.Pending](t, e, workflows.PendingQuery)
-		e.SignalWorkflow(workflows.AnswerMessage, run.Reply{QuestionID: p.Question.QuestionID, Text: "installed"})
-	}, time.Minute)
-	start(e, input(run.Never, 3))
-	if err := e.GetWorkflowError(); err != nil {
-		t.Fatal(err)
-	}
-	if last := w.calls[len(w.calls)-1]; last.Phase != run.Fix || last.Iteration != 2 {
-		t.Errorf("the last call was %+v", last)
-	}
-}
-
-func TestEvaluatorDecidesAfterTheChecks(t *testing.T) {
-	w := &fakeActivities{judged: []activities.Judgement{fixable, pass}}
-	e := env(t, w)
-	in := input(run.Never, 3)
-	in.Providers.Evaluator = "replay:x"
-	start(e, in)
-	if err := e.GetWorkflowError(); err != nil {
-		t.Fatal(err)
-	}
-	if w.checks != 2 || len(w.applied) != 2 {
-		t.Errorf("%d checks, %d patches", w.checks, len(w.applied))
-	}
-}
-
 func TestRejection(t *testing.T) {
 	for _, final := range []bool{false, true} {
 		w := &fakeActivities{answers: []activities.ProposeResult{patch("one"), patch("two")}}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/proc"
@@ -35,19 +34,16 @@ func besideBombs(t testing.TB, b *box.Box, do func()) {
 	do()
 }
 
-// run20 runs twenty short programs in boxes with the limits of the bombs, and returns their times.
-func run20(t testing.TB, b *box.Box) (took []time.Duration) {
+// run20 runs twenty short programs in boxes with the limits of the bombs.
+func run20(t testing.TB, b *box.Box) {
 	t.Helper()
 	tree := t.TempDir()
 	for range 20 {
-		began := time.Now()
 		r, err := proc.Run(t.Context(), shell(b, box.Spec{Tree: tree, Limits: small}, "sleep 0.01 & sleep 0.01 & wait; dd if=/dev/zero of=/dev/null bs=8M count=1 2>/dev/null", io.Discard))
 		if want := (proc.Result{End: proc.Exited}); err != nil || r != want {
 			t.Errorf("got %+v, %v", r, err)
 		}
-		took = append(took, time.Since(began))
 	}
-	return took
 }
 
 // The limits of a program count for it alone.
@@ -56,17 +52,4 @@ func TestProgramBesideBombsReachesNoLimit(t *testing.T) {
 	needGroups(t, b)
 	besideBombs(t, b, func() { run20(t, b) })
 	wantNoGroups(t)
-}
-
-// BenchmarkBesideBombs compares short programs beside two bombs with the same programs alone.
-func BenchmarkBesideBombs(b *testing.B) {
-	in := openBox(b)
-	var alone, beside []time.Duration
-	for b.Loop() {
-		alone = append(alone, run20(b, in)...)
-		besideBombs(b, in, func() { beside = append(beside, run20(b, in)...) })
-	}
-	b.ReportMetric(median(alone), "alone-ms")
-	b.ReportMetric(median(beside), "beside-ms")
-	b.ReportMetric(median(beside)/median(alone), "ratio")
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -135,32 +134,4 @@ func TestNothingIsLeftWhenTheWorkerIsKilled(t *testing.T) {
 		worker.Wait()
 		eventuallyNone(t, mark)
 	}
-}
-
-// BenchmarkStart compares the start of a program in a box with a plain one, in turns.
-func BenchmarkStart(b *testing.B) {
-	in := openBox(b)
-	tree := b.TempDir()
-	var plain, boxed []time.Duration
-	for b.Loop() {
-		for _, s := range []struct {
-			in   proc.Box
-			took *[]time.Duration
-		}{{nil, &plain}, {in.For(box.Spec{Tree: tree}), &boxed}} {
-			began := time.Now()
-			r, err := proc.Run(b.Context(), proc.Command{Argv: []string{"/bin/sh", "-c", ":"}, Dir: tree, Env: env, Box: s.in})
-			if err != nil || r.ExitCode != 0 {
-				b.Fatal(r, err)
-			}
-			*s.took = append(*s.took, time.Since(began))
-		}
-	}
-	b.ReportMetric(median(plain), "plain-ms")
-	b.ReportMetric(median(boxed), "boxed-ms")
-	b.ReportMetric(median(boxed)-median(plain), "box-ms")
-}
-
-func median(all []time.Duration) float64 {
-	slices.Sort(all)
-	return float64(all[len(all)/2].Microseconds()) / 1000
 }

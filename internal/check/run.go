@@ -62,16 +62,13 @@ type Progress struct {
 	Index, Total int // of the command, from 0
 	Command      string
 	Bytes        int64 // of output so far
-	Elapsed      time.Duration
-	Result       *Result // set when the command has ended
 }
 
 // Run runs all commands, even after one that failed, and reports each. Commands that fail, hang or cannot
 // run are results. An error means that the results are unknown: ctx is done (the report holds the commands
 // that had ended), or the directories are missing. A second call runs everything again.
 //
-// If progress is not nil, Run calls it at the start of each command, once a second while it runs, and at its end,
-// never concurrently.
+// If progress is not nil, Run calls it at the start of each command and once a second while it runs, never concurrently.
 func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error) {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -102,9 +99,6 @@ func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error
 			return report, fmt.Errorf("check %q: %w", command, err)
 		}
 		report.Checks = append(report.Checks, result)
-		at.Bytes, at.Elapsed = result.Bytes, time.Duration(result.DurationMs)*time.Millisecond
-		at.Result = &result
-		progress(at)
 	}
 	return report, nil
 }
@@ -202,7 +196,7 @@ func (s Spec) runOnce(ctx context.Context, env []string, at Progress, progress f
 		out.w = s.Filter(kept)
 	}
 	began := time.Now()
-	stop := reportProgress(began, kept, at, progress)
+	stop := reportProgress(kept, at, progress)
 	ended, err := proc.Run(limited, proc.Command{
 		Argv:   []string{"/bin/sh", "-c", at.Command},
 		Dir:    s.Dir,
@@ -268,7 +262,7 @@ func judgeEnd(r Result, ended proc.Result, err error, timeout time.Duration) (Re
 
 // reportProgress calls progress at once, and then once a second until stop is called. After stop has returned, progress is
 // not called again.
-func reportProgress(began time.Time, kept *proc.HeadTail, at Progress, progress func(Progress)) (stop func()) {
+func reportProgress(kept *proc.HeadTail, at Progress, progress func(Progress)) (stop func()) {
 	progress(at)
 	tick := time.NewTicker(progressEvery)
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -278,8 +272,8 @@ func reportProgress(began time.Time, kept *proc.HeadTail, at Progress, progress 
 			select {
 			case <-quit:
 				return
-			case now := <-tick.C:
-				at.Bytes, at.Elapsed = kept.Bytes(), now.Sub(began)
+			case <-tick.C:
+				at.Bytes = kept.Bytes()
 				progress(at)
 			}
 		}

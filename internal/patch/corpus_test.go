@@ -260,7 +260,7 @@ func TestCorpusOnDisk(t *testing.T) {
 			lay(t, dir, map[string]string{".git/config": "[core]\n"})
 			lay(t, dir, c.Outside)
 			for name, mode := range c.Modes {
-				if err := os.Chmod(filepath.Join(dir, name), modeOf(mode).Perm()); err != nil {
+				if err := os.Chmod(filepath.Join(dir, name), fs.FileMode(modeOf(mode))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -293,7 +293,7 @@ func (c *corpusCase) made(before map[string]string) map[string]string {
 	}
 	for name, text := range c.Expect.FilesAfter {
 		mode := cmp.Or(c.Expect.ModesAfter[name], c.Modes[name])
-		want["tree/"+name] = fmt.Sprintf("%v\n%s", modeOf(mode).Perm(), text)
+		want["tree/"+name] = fmt.Sprintf("%v\n%s", fs.FileMode(modeOf(mode)), text)
 		for dir := path.Dir("tree/" + name); dir != "."; dir = path.Dir(dir) {
 			if _, ok := want[dir]; !ok {
 				want[dir] = "drwxr-xr-x\n"

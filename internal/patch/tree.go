@@ -3,7 +3,6 @@ package patch
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 )
@@ -19,9 +18,6 @@ const (
 
 // String returns git's form of the mode: 100644 or 100755.
 func (m Mode) String() string { return fmt.Sprintf("100%03o", uint16(m)) }
-
-// Perm returns the mode in the form of package fs.
-func (m Mode) Perm() fs.FileMode { return fs.FileMode(m) }
 
 // File is a regular file.
 type File struct {

@@ -46,12 +46,6 @@ func (n Name) Validate() error {
 	return nil
 }
 
-// Label returns the part of the name that its repository gives.
-func (n Name) Label() string {
-	label, _, _ := strings.Cut(string(n), "#")
-	return label
-}
-
 // Number returns the number in the name; zero for an empty name.
 func (n Name) Number() int {
 	_, text, _ := strings.Cut(string(n), "#")

@@ -47,30 +47,6 @@ func TestPermissionBindsOneCallOfOneToolAtOneGate(t *testing.T) {
 	}
 }
 
-func TestPermissionIsAskedOnlyWhileADeveloperOrAFixerWorks(t *testing.T) {
-	for name, there := range map[string]func(t *testing.T) *run.Snapshot{
-		"before the run":     func(t *testing.T) *run.Snapshot { return run.New(input(3)) },
-		"while the plan is":  func(t *testing.T) *run.Snapshot { s := fresh(t, 3); told(t, s, begin); return s },
-		"at the gate":        func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, produced); return s },
-		"while checks run":   func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, noop, begin); return s },
-		"while another asks": func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, s.NewPermission(asking("x"))); return s },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := there(t)
-			if err := s.Apply(s.Event(start, s.NewPermission(asking("call-1")))); err == nil {
-				t.Error("it is asked for")
-			}
-		})
-	}
-	s := working(t)
-	told(t, s, produced)
-	patch := s.NewApproval()
-	s = working(t)
-	if err := s.Apply(s.Event(start, patch)); err == nil {
-		t.Error("an approval of a patch is asked for while the developer works")
-	}
-}
-
 func TestDecisionOnAPermission(t *testing.T) {
 	s := working(t)
 	told(t, s, s.NewPermission(asking("call-1")))

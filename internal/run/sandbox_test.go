@@ -50,18 +50,3 @@ func TestNoEventButTheFirstSetsTheSandbox(t *testing.T) {
 		}
 	}
 }
-
-func TestTheSamePhaseStartsAgainAfterTheBoxIsMended(t *testing.T) {
-	s := run.New(based(3))
-	told(t, s, run.RunCreated{Input: s.Input, Format: run.Format})
-	told(t, s, moveCalled("PHASE_STARTED").make(s), planned, begin, produced)
-	told(t, s, s.NewApproval())
-	told(t, s, run.ApprovalGranted{ApprovalID: s.State.PendingApprovalID}, applied, patched, run.PhaseStarted{})
-	p := run.Problem{Code: run.CodeSandbox, Message: "no box"}
-	q := run.SandboxQuestion(s.Phase(), p)
-	told(t, s, run.PhaseFailed{Error: p, Question: &q}, run.PhaseStarted{})
-	told(t, s, s.NewQuestion(), answered, run.PhaseCompleted{Result: run.Answered})
-	if want := (run.Step{Do: run.Start, Phase: run.Evaluate, Again: true}); s.Next != want || s.Fixes != 0 {
-		t.Errorf("then %+v, %d fixes", s.Next, s.Fixes)
-	}
-}

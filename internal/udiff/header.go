@@ -221,9 +221,7 @@ func splitHeaderKey(line string) (key, value string) {
 // readIndex reads the value of an index line.
 func (s *Section) readIndex(value string) {
 	ids, mode, _ := strings.Cut(value, " ")
-	old, new, ok := strings.Cut(ids, "..")
-	if !ok {
-		return
+	if old, _, ok := strings.Cut(ids, ".."); ok {
+		s.OldID, s.IndexMode = old, mode
 	}
-	s.OldID, s.NewID, s.IndexMode = old, new, mode
 }

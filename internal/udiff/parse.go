@@ -135,7 +135,7 @@ const maxPromised = 32
 
 // readHunk reads a hunk and everything up to the next header.
 func (p *parser) readHunk(s *Section) {
-	h := Hunk{At: p.next + 1, Fit: -1}
+	h := Hunk{Fit: -1}
 	h.Old, h.New = parseRanges(p.lines[p.next])
 	h.Heading = parseHeading(p.lines[p.next])
 	returns := bytes.HasSuffix(p.lines[p.next], []byte("\r"))

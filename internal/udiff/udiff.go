@@ -34,7 +34,6 @@ type Range struct {
 
 // Hunk is the text between one @@ line and the next header.
 type Hunk struct {
-	At       int // its @@ line in the text, from 1
 	Old, New Range
 	Heading  []byte // the text behind the numbers of the @@ line: a line of the file above the hunk
 	Lines    []Line
@@ -55,7 +54,7 @@ type Section struct {
 	Created, Removed bool   // new file mode, deleted file mode
 	Gone             bool   // the time on the +++ line is that of a file that is not there
 	OldMode, NewMode string // octal digits as written; empty when absent
-	OldID, NewID     string // blob ids of the index line
+	OldID            string // blob id of the index line
 	IndexMode        string // mode of the index line
 	Binary           bool
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -85,17 +84,6 @@ var behaviours = map[string]func(args []string){
 		}
 		fmt.Fprintln(os.Stderr, "last words")
 		os.Exit(1)
-	},
-	// leave a daemon that holds standard output, and print its process id.
-	"leave a daemon": func([]string) {
-		argv := behave("print, then hang whatever SIGTERM says", os.DevNull)
-		daemon := exec.Command(argv[0], argv[1:]...)
-		daemon.Stdout, daemon.Stderr = os.Stdout, os.Stderr
-		daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if err := daemon.Start(); err != nil {
-			os.Exit(1)
-		}
-		fmt.Print(daemon.Process.Pid)
 	},
 	// leak NAME: the value of a variable, in every place that is recorded.
 	"leak": func(args []string) {

@@ -318,20 +318,3 @@ func TestSessionKeepsItsIDOverACrash(t *testing.T) {
 		t.Errorf("after the crash: %+v, before it was %s", list, id)
 	}
 }
-
-func TestTheRegistryIsMadeWhenASessionNeedsIt(t *testing.T) {
-	b := newBench(t)
-	dirs := registry(t)
-	if err := os.Remove(dirs.Sessions); err != nil {
-		t.Fatal(err)
-	}
-	p := session.New(session.Config{Adapter: b.fake, Pool: b.pool, Host: citizen.Host{Dirs: dirs}})
-	asked, err := p.Generate(t.Context(), b.request(sh("make")+"[[say:done]]"), nil)
-	b.permit(asked, err, run.Permit{})
-	if list := citizens(t, dirs); len(list) != 1 {
-		t.Errorf("%+v", list)
-	}
-	if info, err := os.Stat(dirs.Sessions); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v", info, err)
-	}
-}

@@ -260,26 +260,6 @@ func TestNoteHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// A panic of an adapter ends in the SDK's recovery: the slot must not stay taken.
-func TestSlotIsGivenBackAfterAPanic(t *testing.T) {
-	b := newBench(t)
-	func() {
-		defer func() { _ = recover() }()
-		p := session.New(session.Config{Adapter: panicking{b.fake}, Pool: b.pool})
-		_, _ = p.Generate(t.Context(), b.request("[[say:x]]"), nil)
-	}()
-	b.site.mu.Lock()
-	defer b.site.mu.Unlock()
-	if b.site.held != 0 {
-		t.Errorf("held %d times", b.site.held)
-		b.site.held = 0
-	}
-}
-
-type panicking struct{ agent.Adapter }
-
-func (panicking) Start(context.Context, agent.Options) (agent.Session, error) { panic("a defect") }
-
 // A worker that dies after the end of the turn was kept, and before the agent
 // was told that its changes cannot be taken: the next tells it.
 func TestUnfitChangesAreMendedAfterACrash(t *testing.T) {

@@ -32,7 +32,6 @@ type fakeSite struct {
 
 	mu     sync.Mutex
 	note   []byte
-	takes  func(note []byte) bool // nil: it keeps every note
 	held   int
 	logged []string
 }
@@ -43,17 +42,8 @@ func (s *fakeSite) Note() ([]byte, error)                   { s.mu.Lock(); defer
 func (s *fakeSite) SetNote(note []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.takes != nil && !s.takes(note) {
-		return errors.New("no space left on device")
-	}
 	s.note = note
 	return nil
-}
-
-func (s *fakeSite) setTakes(takes func(note []byte) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.takes = takes
 }
 
 // edit changes the note to what a worker that died would have left.

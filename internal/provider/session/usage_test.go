@@ -1,7 +1,6 @@
 package session_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -156,62 +155,6 @@ func TestAnAgentThatDoesNotStartTellsNoUsage(t *testing.T) {
 				t.Errorf("%v; %+v and %+v are told of %d tokens", err, first.Usage, second.Usage, want)
 			}
 		})
-	}
-}
-
-// The next attempt, or call, reads from the note how much is told.
-func TestUsageThatTheNoteDoesNotHoldIsToldOnce(t *testing.T) {
-	for name, next := range map[string]int{"by the next attempt": 1, "by the next call": 2} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + write("b.txt", "B") + "[[say:done]]")
-			req.Work.Tools = run.AllowTools
-			resp, err := b.provider().Generate(t.Context(), req, func(p provider.Progress) {
-				if p.Used.TotalTokens >= 1020 {
-					b.site.setTakes(func([]byte) bool { return false })
-				}
-			})
-			if err == nil {
-				t.Fatal("the note that is not kept ends no attempt")
-			}
-			told := resp.Usage.TotalTokens
-			before := len(b.fake.Model.Requests())
-			b.site.setTakes(nil)
-			req.Call = next
-			if resp, err = b.call(req); err != nil {
-				t.Fatal(err)
-			}
-			told += resp.Usage.TotalTokens
-			all := len(b.fake.Model.Requests())
-			if least, most := 1020*int64(1+all-before), 1020*int64(all); told < least || told > most { // the last request before the end may have had no answer
-				t.Errorf("%d tokens are told of %d requests, %d of them in the first attempt", told, all, before)
-			}
-		})
-	}
-}
-
-// The note has no room for the changes of the answer that it holds: no attempt gives that answer.
-func TestUsageOfAnAnswerThatIsNotGivenIsToldByTheNextCall(t *testing.T) {
-	b := newBench(t)
-	req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + "[[say:done]]")
-	req.Work.Tools = run.AllowTools
-	b.site.setTakes(func(note []byte) bool { return !bytes.Contains(note, []byte(`"changes":`)) })
-	var told int64
-	for range 2 {
-		resp, err := b.call(req)
-		if err == nil {
-			t.Fatal("the changes are kept")
-		}
-		told += resp.Usage.TotalTokens
-	}
-	b.site.setTakes(nil)
-	req.Call = 2
-	resp, err := b.call(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := 1020 * int64(len(b.fake.Model.Requests())); told+resp.Usage.TotalTokens != want {
-		t.Errorf("%d and %d are told of %d", told, resp.Usage.TotalTokens, want)
 	}
 }
 
