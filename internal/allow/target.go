@@ -117,6 +117,9 @@ func parseHost(text string) (string, error) {
 	if strings.Contains(text, ":") {
 		return "", errors.New("write an IPv6 address in brackets")
 	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r > 127 }) { // the lower case of some is ASCII
+		return "", errors.New("write a non-ASCII name in its form xn--")
+	}
 	name := strings.ToLower(text)
 	if endsInNumber(name) {
 		return parseAddress(name, false)
@@ -158,8 +161,6 @@ func checkName(name string) error {
 		return errors.New("the name is too long")
 	case name == "localhost", strings.HasSuffix(name, ".localhost"):
 		return errors.New("write the loopback address, 127.0.0.1 or [::1]")
-	case strings.ContainsFunc(name, func(r rune) bool { return r > 127 }):
-		return errors.New("write a non-ASCII name in its form xn--")
 	case strings.HasSuffix(name, "."):
 		return errors.New("write the name without its last dot")
 	}

@@ -75,7 +75,7 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"a.example:443", "[::1]:8080", "127.0.0.1:8080", "A:1", "[fe80::1%1]:1", "0x7f.1:1", "xn--a:65535", "é:1"} {
+	for _, seed := range []string{"a.example:443", "[::1]:8080", "127.0.0.1:8080", "A:1", "[fe80::1%1]:1", "0x7f.1:1", "xn--a:65535", "é:1", "İ:1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
