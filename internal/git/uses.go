@@ -41,8 +41,11 @@ func (r Repo) CheckUnused(ctx context.Context, ref string) error {
 		return err
 	}
 	_, how, used := strings.Cut(refused.Stderr, fmt.Sprintf("cannot force update the branch '%s' ", name))
-	if !used {
+	switch {
+	case !used && strings.Contains(refused.Stderr, "'"+noObject+"'"): // git has come to the object
 		return nil
+	case !used:
+		return err
 	}
 	_, tree, _ := strings.Cut(how, "'")
 	tree = tree[:max(strings.LastIndexByte(tree, '\''), 0)]
