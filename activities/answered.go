@@ -86,12 +86,12 @@ func (t *attempt) keepAnswer(text []byte, resp provider.Response, found bool) (r
 	before = append(before, rundir.Content{Name: c.Artifact("call.json"), Bytes: about})
 	if _, err := dir.KeepInOrder(append(before, raw)...); err != nil {
 		if !found {
-			err = unkeptError("the answer", err, r.usage, r.retries)
+			err = notSavedError("the answer", err, r.usage, r.retries)
 		}
 		return reply{}, err
 	}
 	failpoint.Hit("call.stored")
-	if err := settlePaid(dir, c); err != nil {
+	if err := resetStarts(dir, c); err != nil {
 		return reply{}, err
 	}
 	return r, logAnswer(dir, c, r, map[string]any{"durationMs": resp.DurationMs})

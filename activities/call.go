@@ -36,7 +36,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "writes the record"})
 	defer stop()
 	t := &attempt{Activities: a, Call: c, dir: a.runs.Run(c.RunID), show: show}
-	defer func() { err = a.tellUsed(ctx, c, t.seen.load(), err) }()
+	defer func() { err = a.addUsage(ctx, c, t.seen.load(), err) }()
 	onDisk, err := a.beginEntry(ctx, c.Header)
 	if err != nil {
 		return reply{}, err

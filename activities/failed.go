@@ -24,7 +24,7 @@ func (t *attempt) keepError(ctx context.Context, partial []byte, spent run.Usage
 	if !ok {
 		if ctx.Err() != nil { // a worker that stops, or a cancellation: no attempt has failed
 			if err := keepUsage(dir, c, spent); err != nil {
-				return unkeptError("the call was stopped, and its usage", err, failedUsage(dir, c).Add(spent), failedRetries(dir, c, maxPaid))
+				return notSavedError("the call was stopped, and its usage", err, failedUsage(dir, c).Add(spent), failedRetries(dir, c, maxPaid))
 			}
 			return ctx.Err()
 		}
@@ -45,7 +45,7 @@ func (t *attempt) keepError(ctx context.Context, partial []byte, spent run.Usage
 		})
 	}
 	if err != nil {
-		return unkeptError("the call failed ("+message+"), and its result", err, used, failedRetries(dir, c, n-1))
+		return notSavedError("the call failed ("+message+"), and its result", err, used, failedRetries(dir, c, n-1))
 	}
 	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
 		NonRetryable:   !perr.Retriable || max(n, t.begun) >= maxPaid,

@@ -19,7 +19,7 @@ func (t *attempt) keepHalt(text []byte, resp provider.Response) (reply, error) {
 	if h.Permission != nil {
 		p, err := t.keepPermission(*h.Permission, resp.Asked)
 		if err == nil {
-			err = settlePaid(t.dir, t.Call)
+			err = resetStarts(t.dir, t.Call)
 		}
 		if err != nil { // the agent still waits: the next attempt meets the same request
 			return reply{}, err
@@ -34,7 +34,7 @@ func (t *attempt) keepHalt(text []byte, resp provider.Response) (reply, error) {
 	}
 	var err error
 	if h.Cut, err = t.keepCutOff(text, used, h.Limited); err != nil {
-		return reply{}, unkeptError("the call was cut off, and its output so far", err, all, failedRetries(t.dir, t.Call, maxPaid))
+		return reply{}, notSavedError("the call was cut off, and its output so far", err, all, failedRetries(t.dir, t.Call, maxPaid))
 	}
 	if h.Limited != nil {
 		all = all.Most(t.seen.load())
@@ -58,7 +58,7 @@ func (t *attempt) keepCutOff(text []byte, used run.Usage, l *run.Limited) (*run.
 			return nil, err
 		}
 	}
-	return cut, settlePaid(t.dir, t.Call)
+	return cut, resetStarts(t.dir, t.Call)
 }
 
 // maxLimit bounds the wait for the end of a usage limit.

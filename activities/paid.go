@@ -38,29 +38,29 @@ func (a *Activities) countStart(dir *rundir.Dir, c Call) (begun int, err error) 
 	return begun, temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), nil)
 }
 
-// settlePaid resets the count of a call that has an answer or waits for a person, for
+// resetStarts resets the count of a call that has an answer or waits for a person, for
 // these starts were no failures.
-func settlePaid(dir *rundir.Dir, c Call) error { return dir.Forget(c.Artifact("begun")) }
+func resetStarts(dir *rundir.Dir, c Call) error { return dir.Forget(c.Artifact("begun")) }
 
-// unkeptError returns the error of a paid call that the disk did not take: it says what the call has used, and is not
+// notSavedError returns the error of a paid call that the disk did not take: it says what the call has used, and is not
 // retried, for a retry would be paid before a person knows.
-func unkeptError(what string, cause error, used run.Usage, before []run.Retry) error {
+func notSavedError(what string, cause error, used run.Usage, before []run.Retry) error {
 	message := fmt.Sprintf("%s could not be saved: %s; free disk space, then answer to repeat the call", what, display.Line(cause.Error()))
 	return temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), cause, used, before)
 }
 
-// tellUsed is tellSpent for an attempt whose provider has reported the usage seen. If the engine asked the attempt to end,
+// addUsage is addStoredUsage for an attempt whose provider has reported the usage seen. If the engine asked the attempt to end,
 // the error is a cancellation with the usage of all attempts, because the call is not made again.
-func (a *Activities) tellUsed(ctx context.Context, c Call, seen run.Usage, err error) error {
+func (a *Activities) addUsage(ctx context.Context, c Call, seen run.Usage, err error) error {
 	stopped := errors.Is(err, context.Canceled) || temporal.IsCanceledError(err)
 	if !stopped || !temporal.IsCanceledError(context.Cause(ctx)) { // an end of the worker is no cancellation
-		return a.tellSpent(c, err)
+		return a.addStoredUsage(c, err)
 	}
-	return temporal.NewCanceledError(a.usedFor(c).Most(seen))
+	return temporal.NewCanceledError(a.totalUsage(c).Most(seen))
 }
 
-// usedFor returns what all attempts at a call have used, as it is on disk.
-func (a *Activities) usedFor(c Call) run.Usage {
+// totalUsage returns what all attempts at a call have used, as it is on disk.
+func (a *Activities) totalUsage(c Call) run.Usage {
 	dir := a.runs.Run(c.RunID)
 	if r, lost := findAnswer(dir, c); lost == nil {
 		return r.usage
@@ -69,9 +69,9 @@ func (a *Activities) usedFor(c Call) run.Usage {
 	return failedUsage(dir, c).Add(session.AnswerUsage(note, providerRequest(c, "", "", nil)))
 }
 
-// tellSpent adds to the error of a call what its attempts were paid, as it is on disk. An error that has details tells
+// addStoredUsage adds to the error of a call what its attempts were paid, as it is on disk. An error that has details tells
 // it already.
-func (a *Activities) tellSpent(c Call, err error) error {
+func (a *Activities) addStoredUsage(c Call, err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.HasDetails() {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *Activities) tellSpent(c Call, err error) error {
 	if r, lost := findAnswer(dir, c); lost == nil {
 		retries = r.retries
 	}
-	return addSpent(err, a.usedFor(c), retries)
+	return addSpent(err, a.totalUsage(c), retries)
 }
 
 // addSpent adds to the error of an activity what answers before it were paid. The phase then begins another call, which
@@ -89,7 +89,7 @@ func addSpent(err error, used run.Usage, before []run.Retry) error {
 	makePermanent(&err)
 	if end, ok := errors.AsType[*temporal.CanceledError](err); ok && end.HasDetails() {
 		var last run.Usage
-		_ = end.Details(&last) // see tellUsed
+		_ = end.Details(&last) // see addUsage
 		return temporal.NewCanceledError(used.Add(last))
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)

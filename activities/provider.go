@@ -56,7 +56,7 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err error) {
 	defer makePermanent(&err)
 	if out, err := a.findLost(ctx, c); err != nil {
-		return ProposeResult{}, a.tellSpent(c, err)
+		return ProposeResult{}, a.addStoredUsage(c, err)
 	} else if out != nil {
 		return *out, nil
 	}

@@ -135,7 +135,7 @@ func (c Config) redactor() *redact.Redactor {
 func (h *Host) forgeConfig(w *Worker) forgeacts.Config {
 	servers := slices.Clone(h.config.servers)
 	for i := range servers {
-		servers[i].Told = countCalls(w.metrics, servers[i].Host())
+		servers[i].OnAnswer = countCalls(w.metrics, servers[i].Host())
 	}
 	return forgeacts.Config{
 		RunsDir: h.config.RunsDir, Servers: servers, Link: w.linkOf, Pace: h.config.ForgePace, Bots: h.config.bots,

@@ -140,7 +140,7 @@ func (h *Host) register(w *Worker, serving worker.Worker) {
 	notifyflow.Register(serving, notify.New(h.Notify))
 	forgeflow.Register(serving, forgeacts.New(h.forgeConfig(w)))
 	scheduleflow.Register(serving, scheduleacts.New(schedules{scheduled{h.runsOf(w), h.config.RunsDir}, h.Activities.Probe}))
-	serving.RegisterActivity(&deliveryacts.Teller{})
+	serving.RegisterActivity(&deliveryacts.Sender{})
 	serving.RegisterActivity(h.Deliveries)
 	sessionflow.Register(serving, h.Sessions)
 	if h.Dispatch != nil {

@@ -58,8 +58,8 @@ func (c Config) openDeliveries(sessions *sessionacts.Activities) (*deliveryacts.
 	return deliveryacts.New(deliveryacts.Config{Sessions: sessionacts.NewProcesses(sessions), Ledger: ledger.In(c.RunsDir), Steer: steer == "1"})
 }
 
-// sessionWorkers returns the workers of the two task queues of sittings: the one from which any worker of
-// the host takes a sitting, and the one of the sittings of this process. A sitting lasts for hours, and
+// sessionWorkers returns the workers of the two task queues for agent processes: the one from which any worker of
+// the host starts one, and the one of this worker's own. An agent process lasts for hours, and
 // must not take the place of a run's activity.
 func (h *Host) sessionWorkers(w *Worker, liveness *Liveness) []worker.Worker {
 	options := w.options(liveness)
@@ -67,15 +67,15 @@ func (h *Host) sessionWorkers(w *Worker, liveness *Liveness) []worker.Worker {
 	owner := worker.New(w.Client, h.Sessions.Queue, options)
 	sessionflow.RegisterOwner(owner, sessionacts.NewOwner(h.Sessions))
 	owner.RegisterActivity(h.Deliveries)
-	options.MaxConcurrentActivityExecutionSize = h.Sessions.Most + waitingSittings
-	sittings := worker.New(w.Client, sessionflow.SittingQueue(w.TaskQueue), options)
-	sittings.RegisterActivity(h.Sessions)
-	return []worker.Worker{owner, sittings}
+	options.MaxConcurrentActivityExecutionSize = h.Sessions.Most + waitingProcesses
+	processes := worker.New(w.Client, sessionflow.AgentQueue(w.TaskQueue), options)
+	processes.RegisterActivity(h.Sessions)
+	return []worker.Worker{owner, processes}
 }
 
-// waitingSittings is the number of sittings that wait in a worker until an idle agent has made room. More
+// waitingProcesses is the number of agent processes that wait in a worker until an idle agent has made room. More
 // wait in the engine.
-const waitingSittings = 2
+const waitingProcesses = 2
 
 // The bounds of the flags of sessions.
 const (

@@ -52,7 +52,7 @@ func (s *fixture) ended(b *testing.B, id run.ID) (at time.Time) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == "TellSession" {
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == "SendToSession" {
 			at = e.GetEventTime().AsTime()
 		}
 	}

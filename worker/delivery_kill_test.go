@@ -51,7 +51,7 @@ func takenIn(dir string) string { return takenVariable + "=" + dir }
 func (h *sessionFixture) enqueue(t *testing.T, batch, summary string, stage client.WorkflowUpdateStage, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	p := deliveryacts.Parcel{ID: batch, Profile: delivery.SafeProfile(), Jobs: []delivery.Job{{ID: "job", State: delivery.JobReady, Summary: summary}}}
+	p := deliveryacts.EnqueueInput{ID: batch, Profile: delivery.SafeProfile(), Jobs: []delivery.Job{{ID: "job", State: delivery.JobReady, Summary: summary}}}
 	u, err := h.client.UpdateWorkflow(ctx, deliveryacts.UpdateOf(string(h.id), p, stage))
 	if err == nil && stage == client.WorkflowUpdateStageCompleted {
 		err = u.Get(ctx, nil)
@@ -294,9 +294,9 @@ func TestEngineKilledAtEveryPointOfADelivery(t *testing.T) {
 	for _, o := range all {
 		got, n := o.settled(t, "b-1"), o.sessionFixture.heard("b-1 ")
 		snap, err := o.sessions().State(t.Context(), o.id)
-		lost := err == nil && snap.Epochs > 1 // a machine so busy that a sitting was given up
+		lost := err == nil && snap.Epochs > 1 // a machine so busy that a process was given up
 		if n > 1 || !lost && (got != delivered || n != 1) {
-			t.Errorf("%s: %s, taken %d times in %d sittings; want delivered, once", o.name(), got, n, snap.Epochs)
+			t.Errorf("%s: %s, taken %d times in %d processes; want delivered, once", o.name(), got, n, snap.Epochs)
 		}
 		o.resumes(t)
 		o.checkLedger(t)

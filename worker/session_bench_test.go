@@ -69,11 +69,11 @@ func (h *sessionFixture) startAsleep(b *testing.B) session.ID {
 	return in.ID
 }
 
-// awaitSleep waits until the session sleeps after so many sittings.
-func (h *sessionFixture) awaitSleep(b *testing.B, id session.ID, sittings int) {
+// awaitSleep waits until the session sleeps after so many processes.
+func (h *sessionFixture) awaitSleep(b *testing.B, id session.ID, processes int) {
 	eventually.Holds(b, "session asleep", func() bool {
 		snap, err := h.sessions().State(b.Context(), id)
-		return err == nil && snap.State == session.Asleep && snap.Epochs == sittings
+		return err == nil && snap.State == session.Asleep && snap.Epochs == processes
 	})
 }
 

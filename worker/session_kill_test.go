@@ -196,7 +196,7 @@ type sessionAim struct {
 var sessionAims = []sessionAim{
 	{point: "session.before-start", want: session.Completed, heard: 1},
 	{point: "session.started", want: session.Completed, heard: 1},
-	{point: "session.seated", want: session.Completed, heard: 1},
+	{point: "session.ready", want: session.Completed, heard: 1},
 	{point: "session.before-say", want: session.Unknown, heard: 0},
 	{point: "session.said", want: session.Unknown, heard: maybe},
 	{point: "session.heard", want: session.Completed, heard: 1, resumes: 1},
@@ -314,9 +314,9 @@ func TestSessionsOutliveTheirWorkersAndEngine(t *testing.T) {
 		t.Errorf("afterwards: %+v", p)
 	}
 	snap, err := h.sessions().State(t.Context(), h.id)
-	t.Logf("%d kills: %v, %d sittings, %v", kills, tally, snap.Epochs, err)
+	t.Logf("%d kills: %v, %d processes, %v", kills, tally, snap.Epochs, err)
 	if snap.Epochs < kills/3 {
-		t.Errorf("only %d sittings: the kills hit nothing", snap.Epochs)
+		t.Errorf("only %d processes: the kills hit nothing", snap.Epochs)
 	}
 	if err := h.sessions().Send(t.Context(), h.id, sessionflow.RetireUpdate, "", sessionflow.By{}, nil); err != nil {
 		t.Error(err)

@@ -20,7 +20,7 @@ import (
 )
 
 // forgetful, as the value of asWorker, makes the test binary a worker of sessions that forgets, before each
-// sitting, which message was handed over last. It is the control of the kill suite: it must say it again.
+// process, which message was handed over last. It is the control of the kill suite: it must say it again.
 const forgetful = "forgetful"
 
 func serveForgetful() {
@@ -45,7 +45,7 @@ func serveSessions(h *host.Host, runsDir, queue string, interceptors ...intercep
 			sessionflow.Register(w, h.Sessions)
 			w.RegisterActivity(h.Deliveries)
 		},
-		sessionflow.SittingQueue(queue): func(w sdkworker.Worker) { w.RegisterActivity(h.Sessions) },
+		sessionflow.AgentQueue(queue): func(w sdkworker.Worker) { w.RegisterActivity(h.Sessions) },
 		h.Sessions.Queue: func(w sdkworker.Worker) {
 			sessionflow.RegisterOwner(w, sessionacts.NewOwner(h.Sessions))
 			w.RegisterActivity(h.Deliveries)
@@ -53,7 +53,7 @@ func serveSessions(h *host.Host, runsDir, queue string, interceptors ...intercep
 	})
 }
 
-// forgetter removes the last message from the note of a session before each sitting.
+// forgetter removes the last message from the note of a session before each process.
 type forgetter struct {
 	interceptor.WorkerInterceptorBase
 	runsDir string
@@ -69,7 +69,7 @@ type forgetterIn struct {
 }
 
 func (i *forgetterIn) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	if info := activity.GetInfo(ctx); info.ActivityType.Name == "Sit" {
+	if info := activity.GetInfo(ctx); info.ActivityType.Name == "RunProcess" {
 		id, _ := session.IDOf(info.WorkflowExecution.ID)
 		name := filepath.Join(i.runsDir, "sessions", string(id), "note.json")
 		note := map[string]any{}

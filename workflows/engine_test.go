@@ -36,7 +36,7 @@ func activitiesByName(w *fakeActivities) map[string]any {
 	return map[string]any{
 		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
 		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
-		"CheckBranch": w.CheckBranch, "TakePart": w.TakePart, "KeepEdit": w.KeepEdit, "TellSession": w.TellSession,
+		"CheckBranch": w.CheckBranch, "TakePart": w.TakePart, "KeepEdit": w.KeepEdit, "SendToSession": w.SendToSession,
 	}
 }
 
@@ -44,7 +44,7 @@ func activitiesByName(w *fakeActivities) map[string]any {
 func register(w worker.Registry, acts map[string]any) {
 	w.RegisterWorkflow(workflows.Run)
 	w.RegisterWorkflow(notice.Notice)
-	w.RegisterActivityWithOptions(func(context.Context, notify.TellInput) error { return nil }, activity.RegisterOptions{Name: "Tell"})
+	w.RegisterActivityWithOptions(func(context.Context, notify.SendInput) error { return nil }, activity.RegisterOptions{Name: "SendNotice"})
 	for name, f := range acts {
 		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

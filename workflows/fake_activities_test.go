@@ -59,7 +59,7 @@ type fakeActivities struct {
 	prepared       int
 	ended          []activities.BranchInput
 	largest        int // most events that one application brought
-	told           []deliveryacts.TellInput
+	told           []deliveryacts.SendInput
 	tellErr        error
 }
 
@@ -118,7 +118,7 @@ func (w *fakeActivities) brief(c activities.Call) error {
 	return nil
 }
 
-func (w *fakeActivities) TellSession(_ context.Context, in deliveryacts.TellInput) error {
+func (w *fakeActivities) SendToSession(_ context.Context, in deliveryacts.SendInput) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.told = append(w.told, in)

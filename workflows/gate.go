@@ -26,7 +26,7 @@ func (r *runner) gateProposal(ctx workflow.Context) error {
 // when they arrive.
 func (r *runner) awaitDecision(ctx workflow.Context) error {
 	r.flushRecord(ctx)
-	r.tellSession(ctx)
+	r.sendToSession(ctx)
 	id := r.s.State.PendingApprovalID
 	settled, err := r.awaitUntil(ctx, "Decision on "+id, func() bool { return r.decision != nil })
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 // awaitAnswer waits for the reply that names the pending question.
 func (r *runner) awaitAnswer(ctx workflow.Context) error {
 	r.flushRecord(ctx)
-	r.tellSession(ctx)
+	r.sendToSession(ctx)
 	id := r.s.State.PendingQuestionID
 	settled, err := r.awaitUntil(ctx, "Answer to "+id, func() bool { return r.answer != nil })
 	if err != nil {

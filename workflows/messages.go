@@ -113,7 +113,7 @@ func (r *runner) checkReply(a run.Reply) error {
 	if err := r.visibleSnapshot().CheckReply(a); err != nil {
 		return err
 	}
-	if r.dispute.isAnsweredBy(a) {
+	if r.mismatch.isAnsweredBy(a) {
 		return nil
 	}
 	if r.answer != nil {
@@ -123,8 +123,8 @@ func (r *runner) checkReply(a run.Reply) error {
 }
 
 func (r *runner) takeReply(a run.Reply) Accepted {
-	if r.dispute.isAnsweredBy(a) {
-		r.dispute.reply = &a
+	if r.mismatch.isAnsweredBy(a) {
+		r.mismatch.reply = &a
 	} else {
 		r.answer = &a
 	}

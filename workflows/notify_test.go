@@ -39,7 +39,7 @@ func TestANoticeIsDelivered(t *testing.T) {
 			e.SetTestTimeout(time.Minute)
 			var mu sync.Mutex // the channels are told at once
 			tries := map[run.Channel]int{}
-			e.RegisterActivityWithOptions(func(_ context.Context, in activities.TellInput) error {
+			e.RegisterActivityWithOptions(func(_ context.Context, in activities.SendInput) error {
 				mu.Lock()
 				defer mu.Unlock()
 				tries[in.Channel]++
@@ -52,7 +52,7 @@ func TestANoticeIsDelivered(t *testing.T) {
 					return temporal.NewNonRetryableApplicationError("gone", activities.RefusedError, nil)
 				}
 				return errors.New("away")
-			}, activity.RegisterOptions{Name: "Tell"})
+			}, activity.RegisterOptions{Name: "SendNotice"})
 			e.ExecuteWorkflow(notify.Notice, notify.Input{Notice: notices.Notice{ID: "notice-1", Kind: notices.Approval}, Channels: []run.Channel{run.CommandChannel, run.WebhookChannel}})
 			var out notify.Result
 			if err := e.GetWorkflowResult(&out); err != nil {

@@ -146,7 +146,7 @@ func callProvider[In any, Out activities.Answer, P calling[In]](
 			return none, &run.Halt{Exhausted: true}, nil
 		}
 		out, err = runActivity[In, Out, P](ctx, r, activity, in)
-		r.untold.keepUsage(P(&in).Artifact("usage"), out, err)
+		r.unreported.keepUsage(P(&in).Artifact("usage"), out, err)
 		halt, _ = out.Halted()
 		if err != nil || halt == nil || halt.Limited == nil {
 			return out, halt, err

@@ -29,7 +29,7 @@ func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
 		panic(err)
 	}
 	if did == run.Work && e.Type != run.ApprovalRequestedEvent { // the work has ended
-		r.untold = Untold{}
+		r.unreported = Unreported{}
 	}
 	r.events = append(r.events, e)
 	r.chains = append(r.chains, r.s.Chain)
@@ -70,7 +70,7 @@ func (r *runner) runBare(ctx workflow.Context, activity func(context.Context, ac
 // before it acts. It also brings the Web UI up to date. If the events do not fit into one entry, the
 // activity Record writes the first of them before. If the record has lost lines, or holds other lines
 // in their place, recordFirst gives it every event that this execution still knows. If the record
-// knows more than this workflow, recordFirst asks a person: see dispute.
+// knows more than this workflow, recordFirst asks a person: see mismatch.
 func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Header) error) error {
 	r.updateUI(ctx)
 	var gap, over bool // over: a person lets the workflow replace the later events
@@ -97,7 +97,7 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 			gap = r.s.Seq-len(r.events) > last
 			r.giveAgain(last, gap)
 		case ahead:
-			if err := r.settleRecord(ctx, more); err != nil {
+			if err := r.resolveMismatch(ctx, more); err != nil {
 				return err
 			}
 			over = true

@@ -27,8 +27,8 @@ type RunInput struct {
 	Snapshot *run.Snapshot `json:"snapshot,omitempty"`
 	// Refused are the latest signals that the executions before this one have not taken. No event reports them.
 	Refused []run.RefusedSignal `json:"refused,omitempty"`
-	// Untold is what no event of the executions before this one tells.
-	Untold Untold `json:"untold,omitzero"`
+	// Unreported is what no event of the executions before this one tells.
+	Unreported Unreported `json:"unreported,omitzero"`
 }
 
 // RunResult describes how a run ended. The error of a failed run carries it in its details. The
@@ -71,7 +71,7 @@ func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 				r.cancelRun(ctx)
 				continue
 			}
-			return RunResult{}, workflow.NewContinueAsNewError(r.toQueue(ctx), Run, RunInput{Snapshot: r.s, Refused: r.refused, Untold: r.untold})
+			return RunResult{}, workflow.NewContinueAsNewError(r.toQueue(ctx), Run, RunInput{Snapshot: r.s, Refused: r.refused, Unreported: r.unreported})
 		}
 		if err := r.doStep(ctx); temporal.IsCanceledError(err) {
 			r.cancelRun(ctx)
@@ -91,16 +91,16 @@ type runner struct {
 	recorded int          // number of the last event on disk
 	regiven  int          // how often the record was given all events again
 
-	decision *run.Decision // accepted, but not yet in an event
-	answer   *run.Reply    // likewise
-	moveTo   string        // task queue that the run continues on; empty: its own
-	inbox    *message.Inbox
-	refused  []run.RefusedSignal
-	notices  notify.Outbox
-	untold   Untold
+	decision   *run.Decision // accepted, but not yet in an event
+	answer     *run.Reply    // likewise
+	moveTo     string        // task queue that the run continues on; empty: its own
+	inbox      *message.Inbox
+	refused    []run.RefusedSignal
+	notices    notify.Outbox
+	unreported Unreported
 
 	root      workflow.Context // context of the run; ends when the run is canceled
-	dispute   *dispute         // open dispute about the record; nil: none
+	mismatch  *mismatch        // open mismatch about the record; nil: none
 	limits    []*run.Limited   // usage limits that calls wait for
 	contest   *contest         // contest in progress; nil: none
 	workspace workflow.Future  // ready when the branch exists; nil: it was not made, or could not be
@@ -119,7 +119,7 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 	if err := s.Input.Validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{s: s, origin: s.Chain, recorded: s.Seq, refused: in.Refused, untold: in.Untold, root: ctx}
+	r := &runner{s: s, origin: s.Chain, recorded: s.Seq, refused: in.Refused, unreported: in.Unreported, root: ctx}
 	r.log = log.With(workflow.GetLogger(ctx), "runId", s.Input.RunID)
 	if err := r.registerHandlers(ctx); err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	r.stopContest(ctx)
-	r.emitEvent(ctx, r.untold.addTo(p))
+	r.emitEvent(ctx, r.unreported.addTo(p))
 	if err := r.cleanUp(ctx); err != nil {
 		r.log.Error("workspace left behind", "error", err)
 	}
@@ -192,7 +192,7 @@ func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 
 // closeRun returns the result of the run as the result or the error of the workflow.
 func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
-	r.tellSession(ctx)
+	r.sendToSession(ctx)
 	s := r.s
 	res := RunResult{
 		RunID: s.Input.RunID, Name: s.Input.Name, Status: s.State.Status, Branch: s.Input.BranchName(),

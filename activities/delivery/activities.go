@@ -20,8 +20,8 @@ import (
 
 // Sessions is what the activities need of the worker's sessions.
 type Sessions interface {
-	// Sitting returns the process that serves the session under the name of the sitting, if this worker holds it.
-	Sitting(session, sitting string) (agent.Session, bool)
+	// Find returns the session in the agent process with this id, if this worker owns the process.
+	Find(session, process string) (agent.Session, bool)
 }
 
 // Config configures the activities. Sessions and Ledger are required.
@@ -73,7 +73,7 @@ func (a *Activities) ProveThread(ctx context.Context, in ProveInput) (ProveResul
 	if err := a.Ledger.Record(ctx, in.Session, in.Record); err != nil {
 		return ProveResult{}, report.Permanent(LedgerError, err)
 	}
-	s, ok := a.Sessions.Sitting(in.Session, in.Sitting)
+	s, ok := a.Sessions.Find(in.Session, in.Process)
 	if !ok {
 		return ProveResult{}, report.Permanent(GoneError, errGone)
 	}
@@ -106,7 +106,7 @@ func (a *Activities) SendDelivery(ctx context.Context, in DeliverInput) (Deliver
 		return refusedResult(delivery.NotSent, fmt.Errorf("cannot record the attempt: %w", err)), nil
 	}
 	failpoint.Hit("delivery.before-rpc")
-	s, ok := a.Sessions.Sitting(in.Session, in.Sitting)
+	s, ok := a.Sessions.Find(in.Session, in.Process)
 	w, watched := s.(agent.Watched)
 	if !ok || !watched {
 		return refusedResult(delivery.NotSent, errGone), nil
@@ -142,7 +142,7 @@ const UnknownError = "AcceptanceUnknown"
 
 // ReconcileDelivery reads the thread and returns what it shows of an attempt. A second call reads again.
 func (a *Activities) ReconcileDelivery(ctx context.Context, in ReconcileInput) (ReconcileResult, error) {
-	s, _ := a.Sessions.Sitting(in.Session, in.Sitting)
+	s, _ := a.Sessions.Find(in.Session, in.Process)
 	w, ok := s.(agent.Watched)
 	if !ok {
 		return ReconcileResult{}, report.Permanent(GoneError, errGone)

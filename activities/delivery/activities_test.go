@@ -34,8 +34,8 @@ type desk struct {
 	env           *testsuite.TestActivityEnvironment
 }
 
-func (d *desk) Sitting(session, sitting string) (agent.Session, bool) {
-	if session != "s-1" || sitting != "1" {
+func (d *desk) Find(session, process string) (agent.Session, bool) {
+	if session != "s-1" || process != "1" {
 		return nil, false
 	}
 	if d.unwatched {
@@ -110,7 +110,7 @@ func attempt(kind delivery.RPCKind) activities.DeliverInput {
 		b.Expected = "u-0"
 	}
 	e := delivery.Event{Seq: 1, TS: time.Unix(0, 0).UTC(), Type: delivery.BegunEvent, Payload: b}
-	return activities.DeliverInput{Session: "s-1", Sitting: "1", Attempt: b, Text: "text", Record: []ledger.Entry{{N: 1, Event: &e}}}
+	return activities.DeliverInput{Session: "s-1", Process: "1", Attempt: b, Text: "text", Record: []ledger.Entry{{N: 1, Event: &e}}}
 }
 
 func TestSendDelivery(t *testing.T) {
@@ -154,9 +154,9 @@ func TestRefusalsAndDoubts(t *testing.T) {
 	}
 	d.sent = d.sent[:2]
 	gone := attempt(delivery.TurnStart)
-	gone.Sitting = "2"
+	gone.Process = "2"
 	if out, kind := call[activities.DeliverResult](d, "SendDelivery", gone); kind != "" || out.Refused != delivery.NotSent || len(d.sent) != 2 {
-		t.Errorf("another sitting: %+v, %s, %d sent", out, kind, len(d.sent))
+		t.Errorf("another process: %+v, %s, %d sent", out, kind, len(d.sent))
 	}
 }
 
@@ -179,7 +179,7 @@ func TestAnUnwrittenLedgerBlocksTheMessage(t *testing.T) {
 	if kind != "" || out.Refused != delivery.NotSent || len(d.sent) > 0 {
 		t.Errorf("%+v, %s, sent %+v", out, kind, d.sent)
 	}
-	if _, kind := call[activities.ProveResult](d, "ProveThread", activities.ProveInput{Session: "s-1", Sitting: "1", Record: attempt(delivery.TurnStart).Record}); kind != activities.LedgerError {
+	if _, kind := call[activities.ProveResult](d, "ProveThread", activities.ProveInput{Session: "s-1", Process: "1", Record: attempt(delivery.TurnStart).Record}); kind != activities.LedgerError {
 		t.Errorf("a proof beside it: %s", kind)
 	}
 	if _, kind := call[struct{}](d, "RecordDelivery", activities.RecordInput{Session: "s-1", Record: attempt(delivery.TurnStart).Record}); kind != activities.LedgerError {
@@ -189,7 +189,7 @@ func TestAnUnwrittenLedgerBlocksTheMessage(t *testing.T) {
 
 func TestProveThread(t *testing.T) {
 	managed := delivery.Session{ID: "s-1", Thread: "thread-1", Epoch: 3}
-	in := activities.ProveInput{Session: "s-1", Sitting: "1", Managed: managed}
+	in := activities.ProveInput{Session: "s-1", Process: "1", Managed: managed}
 	for _, gate := range []bool{false, true} {
 		d := newDesk(t, gate)
 		out, kind := call[activities.ProveResult](d, "ProveThread", in)
@@ -207,15 +207,15 @@ func TestProveThread(t *testing.T) {
 	if _, kind := call[activities.ProveResult](d, "ProveThread", in); kind != activities.ReadError {
 		t.Errorf("a read without an answer: %s", kind)
 	}
-	in.Sitting = "2"
+	in.Process = "2"
 	if _, kind := call[activities.ProveResult](d, "ProveThread", in); kind != activities.GoneError {
-		t.Errorf("another sitting: %s", kind)
+		t.Errorf("another process: %s", kind)
 	}
 }
 
 func TestReconcileDelivery(t *testing.T) {
 	d := newDesk(t, false)
-	in := activities.ReconcileInput{Session: "s-1", Sitting: "1", Epoch: 2, Marker: "m-1"}
+	in := activities.ReconcileInput{Session: "s-1", Process: "1", Epoch: 2, Marker: "m-1"}
 	if out, kind := call[activities.ReconcileResult](d, "ReconcileDelivery", in); kind != "" || out.Marked != nil || out.Turn != nil {
 		t.Errorf("nothing there: %+v, %s", out, kind)
 	}

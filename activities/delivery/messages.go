@@ -13,7 +13,7 @@ import (
 // ProveInput asks what a session's thread does. Record holds the entries of the ledger that may be missing.
 type ProveInput struct {
 	Session string           `json:"session"`
-	Sitting string           `json:"sitting"`
+	Process string           `json:"process"`
 	Managed delivery.Session `json:"managed"`
 	Record  []ledger.Entry   `json:"record,omitempty"`
 }
@@ -26,7 +26,7 @@ type ProveResult struct {
 // DeliverInput is one attempt. Record holds the entries that must be durable before it is sent, its own among them.
 type DeliverInput struct {
 	Session string         `json:"session"`
-	Sitting string         `json:"sitting"`
+	Process string         `json:"process"`
 	Attempt delivery.Begun `json:"attempt"`
 	Text    string         `json:"text"`
 	Record  []ledger.Entry `json:"record"`
@@ -44,7 +44,7 @@ type DeliverResult struct {
 // ReconcileInput asks what became of the attempt with the marker.
 type ReconcileInput struct {
 	Session string `json:"session"`
-	Sitting string `json:"sitting"`
+	Process string `json:"process"`
 	Epoch   int    `json:"epoch"`
 	Marker  string `json:"marker"`
 }
@@ -63,25 +63,25 @@ type RecordInput struct {
 	Record  []ledger.Entry `json:"record"`
 }
 
-// Sight is what a session's process told of its thread. At most one of Marked and Turn is there; session and epoch in
+// Observation is what a session's process told of its thread. At most one of Marked and Turn is there; session and epoch in
 // them are empty, because the workflow alone knows the epoch.
-type Sight struct {
-	Sitting string             `json:"sitting"`
+type Observation struct {
+	Process string             `json:"process"`
 	Marked  *delivery.Marked   `json:"marked,omitempty"`
 	Turn    *delivery.TurnSeen `json:"turn,omitempty"`
 	// Status is the status that the thread was told to have.
 	Status string `json:"status,omitempty"`
 }
 
-// EnqueueUpdate is the name of the update that gives a session's workflow a batch. It takes a Parcel and returns a
-// Receipt. A parcel that is given twice is one batch.
+// EnqueueUpdate is the name of the update that gives a session's workflow a batch. It takes an EnqueueInput and returns a
+// Receipt. A batch that is given twice is one batch.
 const EnqueueUpdate = "enqueue-delivery"
 
 // InvalidError is the type of the error for a message that can never be taken.
 const InvalidError = "InvalidDelivery"
 
-// Parcel is a batch for a session, whose thread its sender need not know.
-type Parcel struct {
+// EnqueueInput is a batch for a session, whose thread its sender need not know.
+type EnqueueInput struct {
 	ID         string           `json:"id"`
 	Jobs       []delivery.Job   `json:"jobs"`
 	Profile    delivery.Profile `json:"profile,omitzero"`
@@ -89,8 +89,8 @@ type Parcel struct {
 }
 
 // UnmarshalJSON refuses unknown members.
-func (p *Parcel) UnmarshalJSON(b []byte) error {
-	type plain Parcel
+func (p *EnqueueInput) UnmarshalJSON(b []byte) error {
+	type plain EnqueueInput
 	if err := exact.Decode(b, (*plain)(p)); err != nil {
 		return fmt.Errorf("batch: %w", err)
 	}

@@ -42,30 +42,30 @@ func (a *Activities) MergeBase(ctx context.Context, in Basis) (out Joined, err e
 	defer beat(ctx)()
 	client, err := a.clientOf(in.Ticket.Repository)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	p, err := client.Pull(ctx, in.Pull)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	out.Base = p.Base
 	at, err := a.locateAt(ctx, in.Ticket.Input.Repository.Path, in.Ticket.Remote, in.Head)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	defer at.close()
 	there, err := at.remote.Branches(ctx, at.shadow, in.Branch, p.Base)
 	switch stands := there[in.Branch]; {
 	case err != nil:
-		return out, a.told(err)
+		return out, a.activityError(err)
 	case !p.Open:
 		return out, nil
 	case stands != string(in.Head): // the merge of an earlier attempt, or a person's commits, which the ticket asks about
 		out.Commit, err = at.ownMerge(ctx, in, stands)
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	if err := at.join(ctx, in, there[p.Base], &out); err != nil || out.Commit == "" || len(out.Conflicts) > 0 || !in.Push {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	err = at.remote.Push(ctx, at.shadow, in.Branch, string(out.Commit), string(in.Head))
 	failpoint.Hit("ticket.merged")
@@ -75,7 +75,7 @@ func (a *Activities) MergeBase(ctx context.Context, in Basis) (out Joined, err e
 	if err != nil {
 		err = pushError(at.repo, err)
 	}
-	return out, a.told(err)
+	return out, a.activityError(err)
 }
 
 // join makes the commit that merges a commit of the server into the branch.

@@ -121,19 +121,19 @@ func (a *Activities) PushBranch(ctx context.Context, in Target) (Pushed, error) 
 	defer beat(ctx)()
 	r, err := a.read(in.RunID)
 	if err != nil {
-		return Pushed{}, a.told(err)
+		return Pushed{}, a.activityError(err)
 	}
 	if r.snapshot.Commits == 0 {
-		return Pushed{}, a.told(refusedf("run %s has no commits: nothing to push", r.name()))
+		return Pushed{}, a.activityError(refusedf("run %s has no commits: nothing to push", r.name()))
 	}
 	at, err := a.locate(ctx, r, in)
 	if err != nil {
-		return Pushed{}, a.told(err)
+		return Pushed{}, a.activityError(err)
 	}
 	defer at.close()
 	out, err := at.push(ctx, r, in)
 	failpoint.Hit("forge.pushed")
-	return out, a.told(err)
+	return out, a.activityError(err)
 }
 
 // OpenPullRequest opens the pull request of a pushed branch, or brings the text of the one that is there up to date. What people
@@ -142,15 +142,15 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 	defer beat(ctx)()
 	r, err := a.read(in.RunID)
 	if err != nil {
-		return Opened{}, a.told(err)
+		return Opened{}, a.activityError(err)
 	}
 	client, err := a.clientOf(pushed.Repository)
 	if err != nil {
-		return Opened{}, a.told(err)
+		return Opened{}, a.activityError(err)
 	}
 	page, err := pullrequest.Page(r.events, r.report)
 	if err != nil {
-		return Opened{}, a.told(err)
+		return Opened{}, a.activityError(err)
 	}
 	text := a.redact(page)
 	if link := a.link(in.RunID); link != "" {
@@ -171,7 +171,7 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 	}
 	p, created, err := client.OpenPull(ctx, forge.NewPull{Branch: pushed.Branch, Base: pushed.Base, Title: title, Body: section(in.RunID, text), Draft: draft})
 	if err != nil {
-		return Opened{}, a.told(err)
+		return Opened{}, a.activityError(err)
 	}
 	failpoint.Hit("forge.opened")
 	out := Opened{Number: p.Number, URL: p.URL, Created: created, Draft: p.Draft, Merged: p.Merged, Checks: client.ChecksPage(p)}
@@ -179,16 +179,16 @@ func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Push
 		return out, nil
 	}
 	if !p.Open {
-		return out, a.told(refusedf("pull request #%d of branch %s is closed: reopen it, or delete the branch on the server", p.Number, pushed.Branch))
+		return out, a.activityError(refusedf("pull request #%d of branch %s is closed: reopen it, or delete the branch on the server", p.Number, pushed.Branch))
 	}
 	if body := replaceSection(p.Body, in.RunID, text); body != p.Body {
 		if err := client.SetBody(ctx, p.Number, body); err != nil {
-			return out, a.told(err)
+			return out, a.activityError(err)
 		}
 	}
 	if p.Draft && !draft {
 		if err := client.SetReady(ctx, p); err != nil {
-			return out, a.told(err)
+			return out, a.activityError(err)
 		}
 		out.Draft = false
 	}
@@ -201,11 +201,11 @@ func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) er
 	defer beat(ctx)()
 	r, err := a.read(in.RunID)
 	if err != nil {
-		return a.told(err)
+		return a.activityError(err)
 	}
 	client, err := a.clientOf(pushed.Repository)
 	if err != nil {
-		return a.told(err)
+		return a.activityError(err)
 	}
 	before, votes := "", in.votes()
 	if in.Merged != "" {
@@ -213,7 +213,7 @@ func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) er
 	}
 	text, err := pullrequest.Summary(r.events, r.report, forge.MaxDescription-utf8.RuneCountInString(before+votes))
 	if err != nil {
-		return a.told(err)
+		return a.activityError(err)
 	}
 	text = before + text + votes
 	s := forge.Status{State: forge.Pending, Context: forge.OwnContext, Description: a.redact(text), TargetURL: a.link(in.RunID)}
@@ -227,7 +227,7 @@ func (a *Activities) SetStatus(ctx context.Context, in Target, pushed Pushed) er
 	}
 	err = client.SetStatus(ctx, string(pushed.Head), s)
 	failpoint.Hit("forge.marked")
-	return a.told(err)
+	return a.activityError(err)
 }
 
 // beat sends heartbeats until stop is called, so that an attempt that was given to a dying worker does not last.
@@ -303,8 +303,8 @@ func refusedf(format string, args ...any) error {
 	return report.Permanent(RefusedError, fmt.Errorf(format, args...))
 }
 
-// told returns the error as Temporal keeps it: without secrets, and with what the server said of a retry.
-func (a *Activities) told(err error) error {
+// activityError returns the error as Temporal keeps it: without secrets, and with what the server said of a retry.
+func (a *Activities) activityError(err error) error {
 	if err == nil {
 		return nil
 	}

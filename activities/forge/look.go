@@ -14,38 +14,38 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 )
 
-// Looked names what LookAtPull looks at.
-type Looked struct {
+// PullInput names what ReadPull looks at.
+type PullInput struct {
 	Repository forge.Repo `json:"repository"`
 	Issue      int        `json:"issue"`
 	Pull       int        `json:"pull"`
 	Votes      bool       `json:"votes,omitempty"` // approvals by comments count
 }
 
-// LookAtPull returns the state of a pull request and its issue. The result holds no text that a person wrote: StartRound
+// ReadPull returns the state of a pull request and its issue. The result holds no text that a person wrote: StartRound
 // reads the text for a run again.
-func (a *Activities) LookAtPull(ctx context.Context, in Looked) (out ticket.Look, err error) {
+func (a *Activities) ReadPull(ctx context.Context, in PullInput) (out ticket.Look, err error) {
 	defer beat(ctx)()
 	client, err := a.clientOf(in.Repository)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	info, err := client.Info(ctx)
 	switch {
 	case err != nil:
-		return out, a.told(err)
+		return out, a.activityError(err)
 	case info.Archived:
-		return out, a.told(refusedf("%s is archived: nothing can be pushed to it", in.Repository))
+		return out, a.activityError(refusedf("%s is archived: nothing can be pushed to it", in.Repository))
 	case !info.MayPush:
-		return out, a.told(refusedf("the worker's token may not push to %s any more: give it write permission for contents and pull requests", in.Repository))
+		return out, a.activityError(refusedf("the worker's token may not push to %s any more: give it write permission for contents and pull requests", in.Repository))
 	}
 	p, err := client.Pull(ctx, in.Pull)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	issue, err := client.Issue(ctx, in.Issue)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	out = ticket.Look{Open: p.Open, Merged: p.Merged, Head: run.Commit(p.Head), Conflicts: p.Conflicts, Behind: p.Behind, IssueOpen: issue.Open, IssueLocked: issue.Locked, Digest: digestOf(issue)}
 	if !p.Open {
@@ -53,7 +53,7 @@ func (a *Activities) LookAtPull(ctx context.Context, in Looked) (out ticket.Look
 	}
 	f, err := a.feedbackOn(ctx, client, in, p.Head, issue.Author)
 	if err != nil {
-		return out, a.told(lacks(err, in.Repository, "read permission for checks, commit statuses or pull requests"))
+		return out, a.activityError(lacks(err, in.Repository, "read permission for checks, commit statuses or pull requests"))
 	}
 	for _, c := range f.checks {
 		name := display.OneLine(a.redact(c.Name), maxName)
@@ -94,7 +94,7 @@ type review struct {
 // feedbackOn returns the feedback on a commit. Only reviews of exactly this commit count, and comments that approve it, by
 // people who may write to the repository. Reviews of the worker's bots count, and are no votes. Those by the token's account,
 // and approvals by the issue's author, do not count.
-func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Looked, head, author string) (f feedback, err error) {
+func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in PullInput, head, author string) (f feedback, err error) {
 	f = feedback{head: head, redact: a.redact}
 	if f.checks, err = client.Checks(ctx, head); err != nil {
 		return f, err

@@ -82,33 +82,33 @@ func (a *Activities) FreezeIssue(ctx context.Context, in Ticket) (out Frozen, er
 	defer beat(ctx)()
 	src, err := a.config.Engine.Inspect(ctx, in.Input.Repository, in.Base)
 	if err != nil {
-		return out, a.told(baseError(err))
+		return out, a.activityError(baseError(err))
 	}
 	client, err := a.clientOf(in.Repository)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	issue, err := a.readIssue(ctx, client, in.Repository, in.Issue)
 	switch {
 	case err != nil:
-		return out, a.told(err)
+		return out, a.activityError(err)
 	case !issue.Open:
-		return out, a.told(refusedf("issue %s is closed: open it again", in.Name()))
+		return out, a.activityError(refusedf("issue %s is closed: open it again", in.Name()))
 	case issue.Locked:
-		return out, a.told(refusedf("issue %s is locked: unlock it", in.Name()))
+		return out, a.activityError(refusedf("issue %s is locked: unlock it", in.Name()))
 	case in.Digest != "" && in.Digest != digestOf(issue):
-		return out, a.told(refusedf("issue %s was edited after the ticket was asked for: read the new text, and ask again", in.Name()))
+		return out, a.activityError(refusedf("issue %s was edited after the ticket was asked for: read the new text, and ask again", in.Name()))
 	}
 	at, err := a.locateAt(ctx, in.Input.Repository.Path, in.Remote, src.Base)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	defer at.close()
 	if !strings.EqualFold(at.client.PushURL(), client.PushURL()) {
-		return out, a.told(refusedf("the issue is one of %s, and the repository %s is pushed to %s: name the right one with --repo or --remote", in.Repository, in.Input.Repository.Shown(), at.repo))
+		return out, a.activityError(refusedf("the issue is one of %s, and the repository %s is pushed to %s: name the right one with --repo or --remote", in.Repository, in.Input.Repository.Shown(), at.repo))
 	}
 	if _, _, err := at.branches(ctx, "", in.Into); err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	return Frozen{Title: run.OneLine(a.redact(issue.Title), "an issue"), Digest: digestOf(issue)}, nil
 }
@@ -124,11 +124,11 @@ func (a *Activities) ReadIssue(ctx context.Context, r forge.Repo, number int) (o
 	defer beat(ctx)()
 	client, err := a.clientOf(r)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	issue, err := a.readIssue(ctx, client, r, number)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	return IssueText{a.goal(issue), digestOf(issue)}, nil
 }
@@ -172,15 +172,15 @@ func (a *Activities) StartRound(ctx context.Context, in Round) (out Begun, err e
 	defer beat(ctx)()
 	id := run.ID(uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "ratchet-ticket:%s:%d", in.Name, in.State.Runs+1)).String())
 	if name, known, err := a.config.Engine.Known(ctx, id); err != nil || known {
-		return Begun{RunID: id, Name: name, Delivered: in.Feedback}, a.told(err)
+		return Begun{RunID: id, Name: name, Delivered: in.Feedback}, a.activityError(err)
 	}
 	client, err := a.clientOf(in.Ticket.Repository)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	issue, err := client.Issue(ctx, in.Ticket.Issue)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	var next run.Input
 	if in.State.Run == "" {
@@ -189,7 +189,7 @@ func (a *Activities) StartRound(ctx context.Context, in Round) (out Begun, err e
 		next, out.Delivered, err = a.nextInput(ctx, client, in, issue)
 	}
 	if err != nil || next.Goal == "" {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	next.RunID, next.Name = id, ""
 	next.Naming.Branch = id.Branch() // until it has its name
@@ -198,10 +198,10 @@ func (a *Activities) StartRound(ctx context.Context, in Round) (out Begun, err e
 		next.MaxCost = max(next.MaxCost-in.State.Spent, 1)
 	}
 	if err := next.Validate(); err != nil {
-		return out, a.told(refusedf("%v", err))
+		return out, a.activityError(refusedf("%v", err))
 	}
 	if err := a.config.Engine.Begin(ctx, &next, in.Ticket.Template); err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	failpoint.Hit("ticket.started")
 	out.RunID, out.Name = id, next.Name
@@ -249,7 +249,7 @@ func (a *Activities) nextInput(ctx context.Context, client *forge.Client, in Rou
 		if p.Head != string(in.State.Head) || !p.Open { // the ticket looks again
 			return next, nil, nil
 		}
-		f, err := a.feedbackOn(ctx, client, Looked{Pull: in.State.Pull}, p.Head, issue.Author)
+		f, err := a.feedbackOn(ctx, client, PullInput{Pull: in.State.Pull}, p.Head, issue.Author)
 		if err != nil {
 			return next, nil, err
 		}
@@ -308,14 +308,14 @@ type RoundEnd struct {
 func (a *Activities) AwaitRound(ctx context.Context, id run.ID) (out RoundEnd, err error) {
 	status, over, err := a.config.Engine.Status(ctx, id)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	if !over {
 		return out, report.NotOver(id, status, UnchangedError)
 	}
 	r, err := a.read(id)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	s := r.snapshot
 	out = RoundEnd{Commits: s.Commits, Head: s.Head, Branch: s.Input.BranchName(), Cost: s.Usage.Cost}
@@ -332,23 +332,23 @@ func (a *Activities) AwaitRound(ctx context.Context, id run.ID) (out RoundEnd, e
 	return out, nil
 }
 
-// Said is the input of SayOnIssue.
-type Said struct {
+// CommentInput is the input of CommentOnIssue.
+type CommentInput struct {
 	Repository forge.Repo `json:"repository"`
 	Issue      int        `json:"issue"`
 	Text       string     `json:"text"`
 }
 
-// SayOnIssue makes the text the ticket's one comment on its issue.
-func (a *Activities) SayOnIssue(ctx context.Context, in Said) error {
+// CommentOnIssue makes the text the ticket's one comment on its issue.
+func (a *Activities) CommentOnIssue(ctx context.Context, in CommentInput) error {
 	defer beat(ctx)()
 	client, err := a.clientOf(in.Repository)
 	if err != nil {
-		return a.told(err)
+		return a.activityError(err)
 	}
 	err = lacks(client.SetComment(ctx, in.Issue, ticket.Marker, a.redact(in.Text)), in.Repository, "write permission for issues")
 	failpoint.Hit("ticket.said")
-	return a.told(err)
+	return a.activityError(err)
 }
 
 // lacks names the permission where the server refuses a call for the want of one.

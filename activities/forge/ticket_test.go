@@ -435,7 +435,7 @@ func TestApprovalsByComments(t *testing.T) {
 		if tc.then != nil {
 			tc.then(d)
 		}
-		look, err := activities.New(d.config).LookAtPull(t.Context(), activities.Looked{Repository: d.in.Repository, Issue: 7, Pull: 1, Votes: !tc.none})
+		look, err := activities.New(d.config).ReadPull(t.Context(), activities.PullInput{Repository: d.in.Repository, Issue: 7, Pull: 1, Votes: !tc.none})
 		if got := strings.Join(look.Approvers, " "); err != nil || got != tc.want {
 			t.Errorf("%s: got approvals of %q, %v; want those of %q", name, got, err, tc.want)
 		}

@@ -28,7 +28,7 @@ type Rule struct {
 // JoinWatch has the watch of the repository signal the ticket: once soon, and then after each change.
 func (a *Activities) JoinWatch(ctx context.Context, e WatchEntry) error {
 	defer beat(ctx)()
-	return a.told(a.config.Engine.Watch(ctx, e))
+	return a.activityError(a.config.Engine.Watch(ctx, e))
 }
 
 // Poll is the input of PollPulls.
@@ -57,11 +57,11 @@ func (a *Activities) PollPulls(ctx context.Context, in Poll) (out Polled, err er
 	}
 	client, err := a.clientOf(in.Repository)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	p, err := client.Poll(ctx, in.Tickets, in.Label, in.Seen, func() { activity.RecordHeartbeat(ctx, in.Seen) })
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	if out = (Polled{p.State, p.Changed, p.Labeled}); len(out.Changed)+len(out.Labeled) > 0 {
 		return out, nil
@@ -98,24 +98,24 @@ func (a *Activities) StartLabeled(ctx context.Context, r Rule, issue int) (out L
 	t := r.Ticket
 	t.Issue = issue
 	if there, err := a.config.Engine.HasTicket(ctx, t); err != nil || there {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	client, err := a.clientOf(t.Repository)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	i, err := client.Issue(ctx, issue) // before the question who has set the label: what is edited later has another digest
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	l, err := client.Labeling(ctx, issue, r.Label)
 	if err != nil {
-		return out, a.told(err)
+		return out, a.activityError(err)
 	}
 	may := false
 	if l.By != "" && !l.Bot {
 		if may, err = client.MayWrite(ctx, l.By); err != nil {
-			return out, a.told(err)
+			return out, a.activityError(err)
 		}
 	}
 	switch {
@@ -127,7 +127,7 @@ func (a *Activities) StartLabeled(ctx context.Context, r Rule, issue int) (out L
 		out.Refused = "the issue was edited after the label was set: read it, and set the label again"
 	default:
 		t.Digest = digestOf(i)
-		return out, a.told(a.config.Engine.StartTicket(ctx, t, r.Bounds))
+		return out, a.activityError(a.config.Engine.StartTicket(ctx, t, r.Bounds))
 	}
 	return out, nil
 }

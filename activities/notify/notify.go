@@ -66,8 +66,8 @@ func New(c Config) *Activities {
 	}}
 }
 
-// TellInput is one notice by one channel.
-type TellInput struct {
+// SendInput is one notice by one channel.
+type SendInput struct {
 	Channel run.Channel   `json:"channel"`
 	Notice  notify.Notice `json:"notice"`
 }
@@ -75,9 +75,9 @@ type TellInput struct {
 // RefusedError is the type of an error that no retry fixes.
 const RefusedError = "NoticeRefused"
 
-// Tell delivers a notice by a channel. A second call delivers it again, with the same id. A channel that the worker does
+// SendNotice delivers a notice by a channel. A second call delivers it again, with the same id. A channel that the worker does
 // not have delivers nothing, without an error.
-func (a *Activities) Tell(ctx context.Context, in TellInput) error {
+func (a *Activities) SendNotice(ctx context.Context, in SendInput) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	n, link := in.Notice, ""

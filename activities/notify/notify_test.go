@@ -37,7 +37,7 @@ func TestANoticeTellsNoPartOfASecret(t *testing.T) {
 		Command: `printf %s "$RATCHET_TEXT" > ` + out + `; cat >> ` + out, Environ: os.Environ(),
 		Redact: redact.New([]string{"ANTHROPIC_API_KEY=" + key}).String,
 	})
-	if err := a.Tell(t.Context(), notify.TellInput{Channel: run.CommandChannel, Notice: n}); err != nil {
+	if err := a.SendNotice(t.Context(), notify.SendInput{Channel: run.CommandChannel, Notice: n}); err != nil {
 		t.Fatal(err)
 	}
 	told, err := os.ReadFile(out)
@@ -68,7 +68,7 @@ func TestAWebhookIsSigned(t *testing.T) {
 	defer server.Close()
 	a := notify.New(notify.Config{Webhook: server.URL + "/token-of-the-receiver", Secret: secret, Link: link, Redact: func(s string) string { return strings.ReplaceAll(s, "pwned", "[redacted]") }})
 	tell := func() error {
-		return a.Tell(t.Context(), notify.TellInput{Channel: run.WebhookChannel, Notice: notice})
+		return a.SendNotice(t.Context(), notify.SendInput{Channel: run.WebhookChannel, Notice: notice})
 	}
 	if err := tell(); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,9 @@ func TestACommandIsTold(t *testing.T) {
 			return []notices.Answer{{Label: "Allow", Decision: "approve", URL: "https://x/answer/A"}, {Label: "Refuse", Decision: "reject", URL: "https://x/answer/B"}}
 		},
 	})
-	tell := func(c run.Channel) error { return a.Tell(t.Context(), notify.TellInput{Channel: c, Notice: notice}) }
+	tell := func(c run.Channel) error {
+		return a.SendNotice(t.Context(), notify.SendInput{Channel: c, Notice: notice})
+	}
 	if err := tell(run.CommandChannel); err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +147,11 @@ func TestACommandIsTold(t *testing.T) {
 		Command: "echo; yes s3cret-value | head -n 9999; echo no key \033 for s3cret-value >&2; exit 3",
 		Redact:  func(s string) string { return strings.ReplaceAll(s, "s3cret-value", "[redacted]") },
 	})
-	err = failing.Tell(t.Context(), notify.TellInput{Channel: run.CommandChannel, Notice: notice})
+	err = failing.SendNotice(t.Context(), notify.SendInput{Channel: run.CommandChannel, Notice: notice})
 	if err == nil || !strings.HasPrefix(err.Error(), "/bin/sh ended with exit code 3: ") || !strings.HasSuffix(err.Error(), " no key <U+001B> for [redacted]") || strings.Contains(err.Error(), "s3cret") || len(err.Error()) > 400 {
 		t.Errorf("a program that fails: %v", err)
 	}
-	if err := notify.New(notify.Config{Command: "exit 3"}).Tell(t.Context(), notify.TellInput{Channel: run.CommandChannel, Notice: notice}); err == nil || err.Error() != "/bin/sh ended with exit code 3" {
+	if err := notify.New(notify.Config{Command: "exit 3"}).SendNotice(t.Context(), notify.SendInput{Channel: run.CommandChannel, Notice: notice}); err == nil || err.Error() != "/bin/sh ended with exit code 3" {
 		t.Errorf("a silent program that fails: %v", err)
 	}
 	if err := tell(run.WebhookChannel); err != nil {

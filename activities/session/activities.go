@@ -76,8 +76,8 @@ type Activities struct {
 	Config // complete
 
 	mu     sync.Mutex
-	places *sync.Cond // a sitting ended
-	living map[session.ID]*sitting
+	places *sync.Cond // a process ended
+	living map[session.ID]*agentProcess
 }
 
 // New refuses an incomplete configuration.
@@ -86,12 +86,12 @@ func New(c Config) (*Activities, error) {
 		return nil, errors.New("sessions: the configuration is incomplete")
 	}
 	c.Most, c.Idle, c.Quiet = cmp.Or(c.Most, DefaultMost), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Quiet, DefaultQuiet)
-	a := &Activities{Config: c, living: map[session.ID]*sitting{}}
+	a := &Activities{Config: c, living: map[session.ID]*agentProcess{}}
 	a.places = sync.NewCond(&a.mu)
 	return a, nil
 }
 
-// Owner holds the activities that reach the process of a sitting. The worker that owns the process serves
+// Owner holds the activities that reach an agent process. The worker that owns the process serves
 // them alone, on its own task queue. None of them may be retried: see ownerActivity of
 // workflows/session.
 type Owner struct{ a *Activities }
@@ -99,8 +99,8 @@ type Owner struct{ a *Activities }
 // NewOwner returns the activities of the owner of the processes that a starts.
 func NewOwner(a *Activities) *Owner { return &Owner{a} }
 
-// findSitting returns the sitting while its agent takes input.
-func (a *Activities) findSitting(id session.ID, epoch int) (*sitting, error) {
+// findProcess returns the process while its agent takes input.
+func (a *Activities) findProcess(id session.ID, epoch int) (*agentProcess, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.living[id]
@@ -115,7 +115,7 @@ func openCheckout(slot rundir.Slot, repo run.Repository) (*scratch.Scratch, erro
 	return scratch.Open(scratch.Spec{Repo: repo.Path, Prefix: repo.Prefix, Dir: filepath.Join(slot.Path(), "checkout")})
 }
 
-// signalWorkflow tells the workflow of the activity, again and again while ctx lasts: the engine may be away.
+// signalWorkflow signals the workflow of the activity, and tries until ctx ends: the engine may be away.
 func signalWorkflow(ctx context.Context, name string, what any) error {
 	info := activity.GetInfo(ctx).WorkflowExecution
 	for pause := signalPause; ; pause = min(2*pause, time.Second) {

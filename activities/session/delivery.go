@@ -11,19 +11,19 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
-// Processes are the processes of the sittings of this worker, for deliveries.
+// Processes are the agent processes of this worker, for deliveries.
 type Processes struct{ a *Activities }
 
-// NewProcesses returns the processes of the sittings that Sit of a owns.
+// NewProcesses returns the agent processes that RunProcess of a owns.
 func NewProcesses(a *Activities) Processes { return Processes{a} }
 
-// Sitting returns the process of a sitting, if this worker owns it and it takes input.
-func (p Processes) Sitting(id, epoch string) (agent.Session, bool) {
+// Find returns the agent process of an epoch, if this worker owns it and it takes input.
+func (p Processes) Find(id, epoch string) (agent.Session, bool) {
 	n, err := strconv.Atoi(epoch)
 	if err != nil {
 		return nil, false
 	}
-	s, err := p.a.findSitting(session.ID(id), n)
+	s, err := p.a.findProcess(session.ID(id), n)
 	if err != nil {
 		return nil, false
 	}
@@ -35,16 +35,16 @@ func (p Processes) Sitting(id, epoch string) (agent.Session, bool) {
 	return s.Session, s.Session != nil
 }
 
-// delivering is a sitting's session. A delivery that begins a turn is noted as a message is, so that the turn is the
-// sitting's own; one into the current turn is a part of that.
+// delivering is the session in an agent process. A delivery that begins a turn is noted as a message is, so that the turn is
+// the process's own; one into the current turn is a part of that.
 type delivering struct {
 	agent.Watched
-	sitting *sitting
+	process *agentProcess
 }
 
 // noteSteer says that the current turn reads a delivery from now on: it starts no run and uses no tool that needs a
 // permission. This stays so where the steer fails, for that may not be known in time.
-func (s *sitting) noteSteer() {
+func (s *agentProcess) noteSteer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil {
@@ -55,14 +55,14 @@ func (s *sitting) noteSteer() {
 // Deliver implements agent.Watched.
 func (d *delivering) Deliver(ctx context.Context, m agent.Delivery) (turn string, err error) {
 	if m.Expected != "" {
-		d.sitting.noteSteer()
+		d.process.noteSteer()
 		return d.Watched.Deliver(ctx, m)
 	}
 	h := Handover{
-		Session: d.sitting.id, Epoch: d.sitting.epoch, ID: m.Marker, Left: provider.Left{Tokens: m.Tokens, Cost: m.Cost},
+		Session: d.process.id, Epoch: d.process.epoch, ID: m.Marker, Left: provider.Left{Tokens: m.Tokens, Cost: m.Cost},
 	}
 	var sent error
-	res, err := d.sitting.handOver(h, true, func() error {
+	res, err := d.process.handOver(h, true, func() error {
 		turn, sent = d.Watched.Deliver(ctx, m)
 		if _, refused := errors.AsType[*agent.Refused](sent); refused {
 			return agent.ErrBusy // it surely was not taken

@@ -7,32 +7,32 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
-// ReportSignal is the signal by which the owner of an agent's process tells what it saw: a
+// ReportSignal is the signal by which the owner of an agent process reports what it saw: a
 // session.Report.
 const ReportSignal = "report"
 
-// SitInput begins a sitting.
-type SitInput struct {
+// ProcessInput starts an agent process.
+type ProcessInput struct {
 	Session session.Input `json:"session"`
-	Epoch   int           `json:"epoch"` // the number of the sitting
+	Epoch   int           `json:"epoch"` // the number of the process
 	Choice  setup.Choice  `json:"choice,omitzero"`
 	// Fresh begins a new session of the agent.
 	Fresh bool `json:"fresh,omitempty"`
 }
 
-// SitResult says how a sitting ended.
-type SitResult struct {
+// ProcessResult says how an agent process ended.
+type ProcessResult struct {
 	End    session.End `json:"end"`
 	Reason string      `json:"reason,omitempty"`
 	// Found is what the note on disk says of the last message at the end: a turn may have been given up.
 	Found *session.Handed `json:"found,omitempty"`
 }
 
-// Handover is a message for the agent of a sitting.
+// Handover is a message for the agent in a process.
 type Handover struct {
 	Session session.ID `json:"session"`
 	Epoch   int        `json:"epoch"`
-	// ID is the message's. Part numbers the times at which the agent is told of it, from 0: a later
+	// ID is the message's. Part numbers how often the agent was given it before, from 0: a later
 	// part asks the agent to continue the turn that was cut off.
 	ID   string `json:"id"`
 	Part int    `json:"part,omitempty"`
@@ -50,7 +50,7 @@ type HandResult struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Verdict is the decision on a tool call of a sitting.
+// Verdict is the decision on a tool call of the agent.
 type Verdict struct {
 	Session session.ID `json:"session"`
 	Epoch   int        `json:"epoch"`
@@ -58,8 +58,8 @@ type Verdict struct {
 	Final   bool       `json:"final,omitempty"` // a rejection that ends the turn
 }
 
-// SittingRef names a sitting.
-type SittingRef struct {
+// ProcessRef names an agent process.
+type ProcessRef struct {
 	Session session.ID `json:"session"`
 	Epoch   int        `json:"epoch"`
 }

@@ -15,14 +15,14 @@ import (
 type note struct {
 	Agent string `json:"agent,omitempty"` // the agent's own id of its session; empty: none yet
 	Rung  int    `json:"rung,omitempty"`  // for the next start; see agent.AnswerTokens
-	// Own is the model that the agent chose by itself, as far as its client tells. Strayed says that a start has had a
+	// Own is the model that the agent chose by itself, as far as its client reports it. Strayed says that a start has had a
 	// chosen one since: see agent.Modelled.
 	Own     string `json:"own,omitempty"`
 	Strayed bool   `json:"strayed,omitempty"`
 	// OwnMode and StrayedMode say the same of the mode: see agent.Defaulted.
 	OwnMode     string `json:"ownMode,omitempty"`
 	StrayedMode bool   `json:"strayedMode,omitempty"`
-	// Epoch is the last sitting that began. Orderly says that its process was ended in good order, so that
+	// Epoch is the number of the last process that was started. Orderly says that its process was ended in good order, so that
 	// nothing of ours can hold the agent's session.
 	Epoch   int  `json:"epoch,omitempty"`
 	Orderly bool `json:"orderly,omitempty"`

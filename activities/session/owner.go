@@ -23,7 +23,7 @@ const sendLimit = 20 * time.Second
 // Say gives the agent a message, which begins a turn. It is on disk before that the message is about to be
 // given. A second call with the same message and part finds that and gives nothing.
 func (o *Owner) Say(ctx context.Context, h Handover) (HandResult, error) {
-	s, err := o.a.findSitting(h.Session, h.Epoch)
+	s, err := o.a.findProcess(h.Session, h.Epoch)
 	if err != nil {
 		return HandResult{Reason: err.Error()}, nil
 	}
@@ -37,7 +37,7 @@ func (o *Owner) Say(ctx context.Context, h Handover) (HandResult, error) {
 }
 
 // handOver begins a turn: it keeps in the note that the message is about to be given, and calls give.
-func (s *sitting) handOver(h Handover, delivery bool, give func() error) (HandResult, error) {
+func (s *agentProcess) handOver(h Handover, delivery bool, give func() error) (HandResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.note
@@ -73,7 +73,7 @@ func (s *sitting) handOver(h Handover, delivery bool, give func() error) (HandRe
 }
 
 // takeBack undoes a handover that surely gave nothing.
-func (s *sitting) takeBack(before note, why error) (HandResult, error) {
+func (s *agentProcess) takeBack(before note, why error) (HandResult, error) {
 	s.note, s.turn = before, nil
 	if err := s.note.keepIn(s.slot); err != nil {
 		return HandResult{}, report.Permanent(HandedError, err)
@@ -81,9 +81,9 @@ func (s *sitting) takeBack(before note, why error) (HandResult, error) {
 	return HandResult{Reason: why.Error()}, nil
 }
 
-// Decide tells the agent the decision on a tool call. A call that waits no more is not decided.
+// Decide sends the agent the decision on a tool call. A call that no longer waits is not decided.
 func (o *Owner) Decide(ctx context.Context, v Verdict) (HandResult, error) {
-	s, err := o.a.findSitting(v.Session, v.Epoch)
+	s, err := o.a.findProcess(v.Session, v.Epoch)
 	if err != nil {
 		return HandResult{Reason: err.Error()}, nil
 	}
@@ -120,7 +120,7 @@ func (o *Owner) Decide(ctx context.Context, v Verdict) (HandResult, error) {
 }
 
 // takeAsk removes the call that waits for the decision.
-func (s *sitting) takeAsk(p run.Permit) (agent.Permission, bool) {
+func (s *agentProcess) takeAsk(p run.Permit) (agent.Permission, bool) {
 	if s.turn == nil {
 		return agent.Permission{}, false
 	}
@@ -136,8 +136,8 @@ func (s *sitting) takeAsk(p run.Permit) (agent.Permission, bool) {
 }
 
 // Interrupt ends the current turn, whose end then says so. Without a turn it does nothing.
-func (o *Owner) Interrupt(ctx context.Context, r SittingRef) (HandResult, error) {
-	s, err := o.a.findSitting(r.Session, r.Epoch)
+func (o *Owner) Interrupt(ctx context.Context, r ProcessRef) (HandResult, error) {
+	s, err := o.a.findProcess(r.Session, r.Epoch)
 	if err != nil {
 		return HandResult{Reason: err.Error()}, nil
 	}

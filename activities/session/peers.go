@@ -23,14 +23,14 @@ type Host interface {
 	Open(ctx context.Context, id dispatch.GardenID, dir string, about dispatch.About, s controlsocket.Session) (known dispatch.GardenID, close func(), err error)
 }
 
-// registerPeer makes the session known to others, by the same id in each sitting. Without it the session works
+// registerPeer makes the session known to others, by the same id in each process. Without it the session works
 // all the same.
-func (s *sitting) registerPeer(ctx context.Context) (leave func()) {
+func (s *agentProcess) registerPeer(ctx context.Context) (leave func()) {
 	if s.a.Host == nil {
 		return func() {}
 	}
 	in := s.in.Session
-	p := &peer{sitting: s, temporal: activity.GetClient(ctx), workflow: activity.GetInfo(ctx).WorkflowExecution.ID}
+	p := &peer{agentProcess: s, temporal: activity.GetClient(ctx), workflow: activity.GetInfo(ctx).WorkflowExecution.ID}
 	choice := s.in.Choice.Over(in.Choice())
 	about := dispatch.About{Agent: string(in.Kind()), Model: choice.Model, Session: string(in.ID), Goal: in.Title}
 	s.mu.Lock()
@@ -46,14 +46,14 @@ func (s *sitting) registerPeer(ctx context.Context) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note.Garden = id
-	_ = s.note.keepIn(s.slot) // the next sitting has another address then
+	_ = s.note.keepIn(s.slot) // the next process has another address then
 	return leave
 }
 
 // peer is the session as others reach it. A message of theirs is said to the session like a person's: it waits
 // for its turn in the workflow, which survives the agent and the worker.
 type peer struct {
-	*sitting
+	*agentProcess
 	temporal client.Client
 	workflow string
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // takePlace waits until fewer agents live than may. An agent that has been without a turn for longest is
-// put to sleep to make room; while all have turns, the sitting waits. The error is ctx.Err().
-func (a *Activities) takePlace(ctx context.Context, s *sitting) error {
+// put to sleep to make room; while all have turns, the process waits. The error is ctx.Err().
+func (a *Activities) takePlace(ctx context.Context, s *agentProcess) error {
 	defer context.AfterFunc(ctx, a.places.Broadcast)()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -27,7 +27,7 @@ func (a *Activities) takePlace(ctx context.Context, s *sitting) error {
 		again.Stop()
 	}
 	if err := ctx.Err(); err != nil {
-		return err // a place that is taken is given back by its sitting alone
+		return err // a place that is taken is given back by its process alone
 	}
 	a.living[s.id] = s
 	return nil
@@ -36,14 +36,14 @@ func (a *Activities) takePlace(ctx context.Context, s *sitting) error {
 const (
 	placePoll = 200 * time.Millisecond
 	// settleTime is how long an agent has been without a turn before it makes room: one that has just
-	// started is about to be told something.
+	// started is about to get input.
 	settleTime = time.Second
 )
 
-// longestIdle returns the sitting that has been without a turn for longest; nil if none has been for
+// longestIdle returns the process that has been without a turn for longest; nil if none has been for
 // settleTime.
-func (a *Activities) longestIdle() *sitting {
-	var found *sitting
+func (a *Activities) longestIdle() *agentProcess {
+	var found *agentProcess
 	var first time.Time
 	for _, s := range a.living {
 		if s.leaving {
@@ -57,8 +57,8 @@ func (a *Activities) longestIdle() *sitting {
 	return found
 }
 
-// mayLeave refuses further messages to the sitting, unless a turn that no person holds up is in progress.
-func (a *Activities) mayLeave(s *sitting) bool {
+// mayLeave refuses further messages to the process, unless a turn that no person holds up is in progress.
+func (a *Activities) mayLeave(s *agentProcess) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.mu.Lock()
@@ -67,8 +67,8 @@ func (a *Activities) mayLeave(s *sitting) bool {
 	return s.leaving
 }
 
-// givePlace lets another sitting have the place.
-func (a *Activities) givePlace(s *sitting) {
+// givePlace lets another process have the place.
+func (a *Activities) givePlace(s *agentProcess) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.living[s.id] == s {
@@ -77,8 +77,8 @@ func (a *Activities) givePlace(s *sitting) {
 	a.places.Broadcast()
 }
 
-// closeSitting refuses further messages to the sitting.
-func (a *Activities) closeSitting(s *sitting) {
+// closeProcess refuses further messages to the process.
+func (a *Activities) closeProcess(s *agentProcess) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.leaving = true

@@ -20,8 +20,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
-// newSitting returns a sitting of a session with a directory of its own. It has no process.
-func newSitting(t *testing.T) *sitting {
+// newProcess returns an agent process without an agent, whose session has a directory of its own.
+func newProcess(t *testing.T) *agentProcess {
 	t.Helper()
 	runs, err := rundir.Open(t.Context(), filepath.Join(t.TempDir(), "runs"))
 	if err != nil {
@@ -33,13 +33,13 @@ func newSitting(t *testing.T) *sitting {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	return &sitting{id: "s1", epoch: 1, slot: slot, leave: make(chan string, 1)}
+	return &agentProcess{id: "s1", epoch: 1, slot: slot, leave: make(chan string, 1)}
 }
 
 // TestADamagedNoteStartsNoAgent has the note cut off by a full disk: with an empty one, the last message would be said
 // again.
 func TestADamagedNoteStartsNoAgent(t *testing.T) {
-	s := newSitting(t)
+	s := newProcess(t)
 	last := session.Handed{ID: "m1", Stage: session.Begun}
 	if err := (note{Agent: "a1", Last: &last}).keepIn(s.slot); err != nil {
 		t.Fatal(err)
@@ -62,9 +62,9 @@ func TestADamagedNoteStartsNoAgent(t *testing.T) {
 	}
 }
 
-// A sitting that is asked to end before its agent lives tells the note nevertheless: the turn in it may be given up.
-func TestASittingThatEndsBeforeItsAgentLivesTellsTheNote(t *testing.T) {
-	s := newSitting(t)
+// A process that is asked to end before its agent runs still reports the note: the turn in it may be given up.
+func TestAProcessThatEndsBeforeItsAgentStartsReportsTheNote(t *testing.T) {
+	s := newProcess(t)
 	s.note.Last = &session.Handed{ID: "m1", Stage: session.Heard}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -100,21 +100,21 @@ func TestAnAgentIsResumedOnlyWhereNoneOfItRuns(t *testing.T) {
 		{"there is no session of it yet", accounting{running: true}, note{}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSitting(t)
+			s := newProcess(t)
 			s.note = tt.note
-			if err := s.provePlace(tt.adapter); (err != nil) != tt.refused {
+			if err := s.checkNotRunning(tt.adapter); (err != nil) != tt.refused {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 }
 
-// TestAHandoverIsNotedBeforeItIsGiven has a message handed over in each state of the sitting.
+// TestAHandoverIsNotedBeforeItIsGiven has a message handed over in each state of the process.
 func TestAHandoverIsNotedBeforeItIsGiven(t *testing.T) {
 	lost := errors.New("the pipe broke")
 	for _, tt := range []struct {
 		name   string
-		before func(*sitting)
+		before func(*agentProcess)
 		give   error
 		given  bool // the agent was called
 		done   bool
@@ -125,13 +125,13 @@ func TestAHandoverIsNotedBeforeItIsGiven(t *testing.T) {
 		{name: "a busy agent", give: agent.ErrBusy, given: true},
 		{name: "an agent that is gone", give: agent.ErrGone, given: true},
 		{name: "an error that leaves it open", give: lost, given: true, failed: true, stage: session.Begun},
-		{name: "while a turn is in progress", before: func(s *sitting) { s.turn = &turn{} }},
-		{name: "after the end of the process", before: func(s *sitting) { s.over = true }},
-		{name: "before the start of the process", before: func(s *sitting) { s.Session = nil }},
-		{name: "a second time", before: func(s *sitting) { s.note.Last = &session.Handed{ID: "m1", Stage: session.Heard} }, done: true, stage: session.Heard},
+		{name: "while a turn is in progress", before: func(s *agentProcess) { s.turn = &turn{} }},
+		{name: "after the end of the process", before: func(s *agentProcess) { s.over = true }},
+		{name: "before the start of the process", before: func(s *agentProcess) { s.Session = nil }},
+		{name: "a second time", before: func(s *agentProcess) { s.note.Last = &session.Handed{ID: "m1", Stage: session.Heard} }, done: true, stage: session.Heard},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSitting(t)
+			s := newProcess(t)
 			s.Session = struct{ agent.Session }{}
 			if tt.before != nil {
 				tt.before(s)
@@ -164,9 +164,9 @@ func TestAHandoverIsNotedBeforeItIsGiven(t *testing.T) {
 
 func TestWhoMakesRoom(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
-	a := &Activities{Config: Config{Idle: time.Hour, Quiet: time.Hour}, living: map[session.ID]*sitting{}}
-	add := func(id session.ID, last time.Time, busy bool) *sitting {
-		s := newSitting(t)
+	a := &Activities{Config: Config{Idle: time.Hour, Quiet: time.Hour}, living: map[session.ID]*agentProcess{}}
+	add := func(id session.ID, last time.Time, busy bool) *agentProcess {
+		s := newProcess(t)
 		s.a, s.id, s.last = a, id, last
 		if busy {
 			s.turn = &turn{}
@@ -192,7 +192,7 @@ func TestWhoMakesRoom(t *testing.T) {
 }
 
 func TestATurnThatNoPersonHoldsUpIsNotCutOff(t *testing.T) {
-	a := &Activities{living: map[session.ID]*sitting{}}
+	a := &Activities{living: map[session.ID]*agentProcess{}}
 	for name, tt := range map[string]struct {
 		turn   *turn
 		leaves bool
@@ -201,16 +201,16 @@ func TestATurnThatNoPersonHoldsUpIsNotCutOff(t *testing.T) {
 		"at work":              {&turn{}, false},
 		"waiting for a person": {&turn{asks: []agent.Permission{{CallID: "c1"}}}, true},
 	} {
-		s := newSitting(t)
+		s := newProcess(t)
 		s.a, s.turn = a, tt.turn
 		a.living["s1"] = s
 		leaves := a.mayLeave(s)
-		if _, err := a.findSitting("s1", 1); leaves != tt.leaves || (err != nil) != leaves {
+		if _, err := a.findProcess("s1", 1); leaves != tt.leaves || (err != nil) != leaves {
 			t.Errorf("%s: leaves %t, takes input: %v", name, leaves, err)
 		}
 	}
-	if _, err := a.findSitting("s1", 2); err == nil {
-		t.Error("another sitting is found")
+	if _, err := a.findProcess("s1", 2); err == nil {
+		t.Error("another process is found")
 	}
 }
 
@@ -226,7 +226,7 @@ func TestADecisionFitsOneCallAlone(t *testing.T) {
 		"another call":                {run.Permit{CallID: "c2", Digest: conduct.DigestOf(asked)}, false},
 		"the call with another input": {run.Permit{CallID: "c1", Digest: conduct.DigestOf(changed)}, false},
 	} {
-		s := newSitting(t)
+		s := newProcess(t)
 		if _, ok := s.takeAsk(tt.permit); ok {
 			t.Errorf("%s: taken without a turn", name)
 		}
@@ -276,7 +276,7 @@ func (k *keeper) Model() string { return k.model }
 
 // TestAModelForOneMessageIsNotKept starts a session's agent again and again by the choices of its messages.
 func TestAModelForOneMessageIsNotKept(t *testing.T) {
-	s := newSitting(t)
+	s := newProcess(t)
 	client := &keeper{model: "own"}
 	for i, want := range []string{"own", "own", "other", "own", "own"} {
 		s.in.Choice = agent.Choice{Mode: "plan"}
@@ -310,7 +310,7 @@ func (h *habitual) Default() agent.Choice { return h.last }
 // first has one already.
 func TestAChoiceForOneMessageIsNotKept(t *testing.T) {
 	own := agent.Choice{Model: "own", Mode: "build"}
-	s := newSitting(t)
+	s := newProcess(t)
 	last := own
 	for i, tt := range []struct{ choice, want agent.Choice }{
 		{agent.Choice{Mode: "plan"}, agent.Choice{Model: "own", Mode: "plan"}},
@@ -331,10 +331,10 @@ func TestAChoiceForOneMessageIsNotKept(t *testing.T) {
 	}
 }
 
-// newTurn returns a sitting whose agent has a turn, by a policy for tool calls.
-func newTurn(t *testing.T, tools run.Tools) *sitting {
+// newTurn returns a process whose agent has a turn, by a policy for tool calls.
+func newTurn(t *testing.T, tools run.Tools) *agentProcess {
 	t.Helper()
-	s := newSitting(t)
+	s := newProcess(t)
 	s.a, s.in.Session.Tools = &Activities{Config: Config{Redact: redact.New(nil)}}, tools
 	s.turn = &turn{Handover: Handover{ID: "m1"}, tools: map[string]bool{}}
 	return s
@@ -420,7 +420,7 @@ func TestWhichUnknownSessionIsBegunAnew(t *testing.T) {
 		{"after a turn", 1, &session.Handed{ID: "m1", Stage: session.Closed}, false},
 		{"heard in a later turn", 1, &session.Handed{ID: "m2", Stage: session.Heard}, false},
 	} {
-		s := newSitting(t)
+		s := newProcess(t)
 		s.note = note{Agent: "a0", Turns: tt.turns, Last: tt.last}
 		end, err := s.startAgent(t.Context(), forgetful{}, agent.Options{Resume: "a0"})
 		if (err == nil) != tt.anew || !tt.anew && end != session.Forgotten || (s.note.Agent == "a0") == tt.anew {

@@ -16,11 +16,11 @@ import (
 
 // RunTools serves the tools by which the agent of a session starts runs.
 type RunTools interface {
-	// Serve serves the agent of one sitting, until close is called: at a socket that no other session is shown.
+	// Serve serves the agent of one process, until close is called: at a socket that no other session is shown.
 	Serve(c Caller) (b *agent.Bridge, close func(), err error)
 }
 
-// Caller is the agent of a sitting as the server of its tools sees it. The functions may be called from several
+// Caller is the agent of a process as the server of its tools sees it. The functions may be called from several
 // goroutines.
 type Caller struct {
 	Session  session.Input
@@ -44,7 +44,7 @@ var (
 )
 
 // openTools serves the agent's tools, if the session has any.
-func (s *sitting) openTools(ctx context.Context) (closeTools func(), err error) {
+func (s *agentProcess) openTools(ctx context.Context) (closeTools func(), err error) {
 	if s.in.Session.Runs == nil {
 		return func() {}, nil
 	}
@@ -65,7 +65,7 @@ func (s *sitting) openTools(ctx context.Context) (closeTools func(), err error) 
 const maxDepth = 64
 
 // ownsProcess reports whether the process descends from the agent's.
-func (s *sitting) ownsProcess(pid int) bool {
+func (s *agentProcess) ownsProcess(pid int) bool {
 	own := int(s.pid.Load())
 	for range maxDepth {
 		if pid == own || pid <= 1 || own == 0 {
@@ -76,7 +76,7 @@ func (s *sitting) ownsProcess(pid int) bool {
 	return own > 0 && pid == own
 }
 
-func (s *sitting) messageUnderWay() (string, error) {
+func (s *agentProcess) messageUnderWay() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -90,7 +90,7 @@ func (s *sitting) messageUnderWay() (string, error) {
 
 // permitCall puts a call of one of our own tools to the follower, which decides about it as about a call of the agent's,
 // and waits for the decision. A call of an earlier turn is refused: a later one may be a delivery's.
-func (s *sitting) permitCall(ctx context.Context, message string, asked agent.Permission) error {
+func (s *agentProcess) permitCall(ctx context.Context, message string, asked agent.Permission) error {
 	decided, err := s.addOwnCall(message, asked.CallID)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *sitting) permitCall(ctx context.Context, message string, asked agent.Pe
 	case <-ctx.Done():
 		select {
 		case s.calls <- agent.Withdrawn{CallID: asked.CallID}:
-		case <-time.After(withdrawLimit): // the follower of a sitting that ends takes none
+		case <-time.After(withdrawLimit): // the follower of a process that ends takes none
 		}
 		return fmt.Errorf("the call was given up: %w", ctx.Err())
 	}
@@ -119,7 +119,7 @@ func (s *sitting) permitCall(ctx context.Context, message string, asked agent.Pe
 const withdrawLimit = time.Second
 
 // addOwnCall adds a call of our own tools to those that wait for a decision, if the turn of the message is in progress.
-func (s *sitting) addOwnCall(message, id string) (<-chan agent.PermissionDecision, error) {
+func (s *agentProcess) addOwnCall(message, id string) (<-chan agent.PermissionDecision, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn == nil || s.turn.ID != message {
@@ -130,7 +130,7 @@ func (s *sitting) addOwnCall(message, id string) (<-chan agent.PermissionDecisio
 	return decided, nil
 }
 
-func (s *sitting) removeOwnCall(id string) {
+func (s *agentProcess) removeOwnCall(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.own, id)
@@ -147,9 +147,9 @@ func errorOf(d agent.PermissionDecision) error {
 	return fmt.Errorf("it was refused: %s", d.Reason)
 }
 
-// answerCall tells the decision on a call: our own server, if it is a call of its tools, or the agent. The caller holds
+// answerCall sends the decision on a call to our own server, if it is a call of its tools, or to the agent. The caller holds
 // s.mu.
-func (s *sitting) answerCall(ctx context.Context, d agent.PermissionDecision) error {
+func (s *agentProcess) answerCall(ctx context.Context, d agent.PermissionDecision) error {
 	decided, ours := s.own[d.CallID]
 	if !ours {
 		return s.Session.Decide(ctx, d)
@@ -163,7 +163,7 @@ func (s *sitting) answerCall(ctx context.Context, d agent.PermissionDecision) er
 }
 
 // denyOwnCalls refuses the calls of our own tools that wait for a decision. The caller holds s.mu.
-func (s *sitting) denyOwnCalls() {
+func (s *agentProcess) denyOwnCalls() {
 	for id, decided := range s.own {
 		delete(s.own, id)
 		decided <- agent.PermissionDecision{CallID: id, Verdict: agent.Deny, Reason: errEndOfTurn.Error()}

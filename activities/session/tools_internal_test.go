@@ -15,11 +15,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 )
 
-// newToolSitting returns a sitting in the turn of message m1, with the policy for tools. Its follower takes the calls of
+// newToolProcess returns a process in the turn of message m1, with the policy for tools. Its follower takes the calls of
 // our own tools, and tells asked of each that a person must decide.
-func newToolSitting(t *testing.T, tools run.Tools) (s *sitting, asked chan string) {
+func newToolProcess(t *testing.T, tools run.Tools) (s *agentProcess, asked chan string) {
 	t.Helper()
-	s, asked = newSitting(t), make(chan string, 10)
+	s, asked = newProcess(t), make(chan string, 10)
 	s.a = &Activities{Config: Config{Redact: redact.New(nil)}}
 	s.in.Session.Tools = tools
 	s.own, s.calls = map[string]chan agent.PermissionDecision{}, make(chan agent.Event)
@@ -50,33 +50,33 @@ var ownCall = agent.Permission{CallID: "run-1", Tool: "ratchet_run_start", Input
 // TestThePermissionOfAStartIsTheWorkers holds that a call of our own tools is decided as the session decides about any
 // tool, whatever the client thinks of it.
 func TestThePermissionOfAStartIsTheWorkers(t *testing.T) {
-	answer := func(v agent.PermissionVerdict, reason string) func(*sitting) {
-		return func(s *sitting) {
+	answer := func(v agent.PermissionVerdict, reason string) func(*agentProcess) {
+		return func(s *agentProcess) {
 			_ = s.answerCall(context.Background(), agent.PermissionDecision{CallID: "run-1", Verdict: v, Reason: reason})
 		}
 	}
 	for name, tt := range map[string]struct {
 		tools  run.Tools
-		before func(*sitting)
-		then   func(*sitting) // once a person is asked; nil: none is
-		want   string         // in the error; empty: it is permitted
+		before func(*agentProcess)
+		then   func(*agentProcess) // once a person is asked; nil: none is
+		want   string              // in the error; empty: it is permitted
 	}{
 		"tools unasked":                {tools: run.AllowTools},
 		"no tools":                     {tools: run.DenyTools, want: "refused"},
 		"a person permits it":          {tools: run.AskTools, then: answer(agent.Allow, "")},
 		"a person refuses it":          {tools: run.AskTools, then: answer(agent.Deny, "not today"), want: "not today"},
-		"the turn ends":                {tools: run.AskTools, then: func(s *sitting) { s.turn = nil; s.denyOwnCalls() }, want: "the turn has ended"},
-		"no turn":                      {tools: run.AllowTools, before: func(s *sitting) { s.turn = nil }, want: "the turn has ended"},
-		"the turn of another message":  {tools: run.AllowTools, before: func(s *sitting) { s.turn.ID = "m2" }, want: "the turn has ended"},
-		"the turn of a delivery":       {tools: run.AllowTools, before: func(s *sitting) { s.turn.delivery = true }, want: "reads a result"},
-		"a permit for the same call":   {tools: run.AskTools, before: func(s *sitting) { s.turn.Permits = []run.Permit{permitOf(ownCall, true)} }},
-		"a refusal of the same call":   {tools: run.AskTools, before: func(s *sitting) { s.turn.Permits = []run.Permit{permitOf(ownCall, false)} }, want: "refused"},
-		"a permit for another goal":    {tools: run.AskTools, before: func(s *sitting) { s.turn.Permits = []run.Permit{permitOf(otherCall, true)} }, then: answer(agent.Deny, "no"), want: "no"},
+		"the turn ends":                {tools: run.AskTools, then: func(s *agentProcess) { s.turn = nil; s.denyOwnCalls() }, want: "the turn has ended"},
+		"no turn":                      {tools: run.AllowTools, before: func(s *agentProcess) { s.turn = nil }, want: "the turn has ended"},
+		"the turn of another message":  {tools: run.AllowTools, before: func(s *agentProcess) { s.turn.ID = "m2" }, want: "the turn has ended"},
+		"the turn of a delivery":       {tools: run.AllowTools, before: func(s *agentProcess) { s.turn.delivery = true }, want: "reads a result"},
+		"a permit for the same call":   {tools: run.AskTools, before: func(s *agentProcess) { s.turn.Permits = []run.Permit{permitOf(ownCall, true)} }},
+		"a refusal of the same call":   {tools: run.AskTools, before: func(s *agentProcess) { s.turn.Permits = []run.Permit{permitOf(ownCall, false)} }, want: "refused"},
+		"a permit for another goal":    {tools: run.AskTools, before: func(s *agentProcess) { s.turn.Permits = []run.Permit{permitOf(otherCall, true)} }, then: answer(agent.Deny, "no"), want: "no"},
 		"a permit that was used up":    {tools: run.AskTools, before: spendPermit, then: answer(agent.Deny, "no"), want: "no"},
-		"an answer to the agent's own": {tools: run.AskTools, then: func(s *sitting) { s.turn.asks = nil; answer(agent.Allow, "")(s) }},
+		"an answer to the agent's own": {tools: run.AskTools, then: func(s *agentProcess) { s.turn.asks = nil; answer(agent.Allow, "")(s) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, asked := newToolSitting(t, tt.tools)
+			s, asked := newToolProcess(t, tt.tools)
 			if tt.before != nil {
 				tt.before(s)
 			}
@@ -105,13 +105,13 @@ func permitOf(asked agent.Permission, allow bool) run.Permit {
 	return run.Permit{CallID: "earlier", Digest: run.DigestOf(append([]byte(asked.Tool+"\n"), asked.Input...)), Allow: allow}
 }
 
-func spendPermit(s *sitting) {
+func spendPermit(s *agentProcess) {
 	p := permitOf(ownCall, true)
 	s.turn.Permits, s.note.Spent = []run.Permit{p}, []run.Digest{p.Digest}
 }
 
 func TestACallThatIsGivenUpWaitsForNoPerson(t *testing.T) {
-	s, asked := newToolSitting(t, run.AskTools)
+	s, asked := newToolProcess(t, run.AskTools)
 	ctx, cancel := context.WithCancel(t.Context())
 	decided := make(chan error, 1)
 	go func() { decided <- s.permitCall(ctx, "m1", ownCall) }()
@@ -128,7 +128,7 @@ func TestACallThatIsGivenUpWaitsForNoPerson(t *testing.T) {
 // TestACallOfAnEarlierTurnAsksNoPerson has the turn end while the follower is busy with that end: if it took the call
 // afterwards, in the next turn, a person would be asked about a call that was refused.
 func TestACallOfAnEarlierTurnAsksNoPerson(t *testing.T) {
-	s := newSitting(t)
+	s := newProcess(t)
 	s.own, s.calls = map[string]chan agent.PermissionDecision{}, make(chan agent.Event)
 	s.turn = &turn{Handover: Handover{ID: "m1"}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -150,7 +150,7 @@ func TestACallOfAnEarlierTurnAsksNoPerson(t *testing.T) {
 }
 
 func TestWhenAnAgentMayBeginSomething(t *testing.T) {
-	s, _ := newToolSitting(t, run.AllowTools)
+	s, _ := newToolProcess(t, run.AllowTools)
 	if id, err := s.messageUnderWay(); id != "m1" || err != nil {
 		t.Errorf("%s, %v", id, err)
 	}
@@ -166,7 +166,7 @@ func TestWhenAnAgentMayBeginSomething(t *testing.T) {
 
 // A turn into which a delivery is steered reads that delivery, whoever began it.
 func TestASteeredTurnBeginsNothing(t *testing.T) {
-	s, _ := newToolSitting(t, run.AllowTools)
+	s, _ := newToolProcess(t, run.AllowTools)
 	d := &delivering{taking{}, s}
 	if _, err := d.Deliver(t.Context(), agent.Delivery{Expected: "turn-1"}); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestWhichProcessesAreTheAgents(t *testing.T) {
 	}
 	defer child.Wait()
 	defer child.Process.Kill()
-	s := newSitting(t)
+	s := newProcess(t)
 	if s.ownsProcess(child.Process.Pid) || s.ownsProcess(0) {
 		t.Error("an agent without a process has one")
 	}

@@ -124,7 +124,7 @@ func (l *live) sessionChanges(ctx context.Context, id session.ID) <-chan struct{
 		if err != nil {
 			return "", err
 		}
-		b, err := json.Marshal([]any{s.State, s.Since, s.Asks, s.Doubt, s.Past})
+		b, err := json.Marshal([]any{s.State, s.Since, s.Asks, s.Question, s.Past})
 		return string(b), err
 	})
 }

@@ -100,7 +100,7 @@ func (p *page) sessionOf(id session.ID, s session.Snapshot) sessionView {
 		v.Asks = append(v.Asks, askOf(a))
 		v.Wait += a.ApprovalID + " "
 	}
-	if q := s.Doubt; q != nil {
+	if q := s.Question; q != nil {
 		v.Wait += q.ID
 		v.Question = &askView{ID: q.ID, Text: safeText(q.Question.Question), Why: safeText(q.Reason)}
 	}

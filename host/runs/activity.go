@@ -24,19 +24,19 @@ type Activity struct {
 
 // steps names the activities of a run for people.
 var steps = map[string]string{
-	"Prepare":     "the branch",
-	"Plan":        "the plan",
-	"Propose":     "the patch",
-	"TakePart":    "what was chosen of the patch",
-	"KeepEdit":    "the edited patch",
-	"Apply":       "the commit of the patch",
-	"Check":       "the checks",
-	"Try":         "the checks of an attempt",
-	"Judge":       "the evaluation",
-	"CheckBranch": "the final check of the branch",
-	"CleanUp":     "the removal of the worktree",
-	"Record":      "the record",
-	"TellSession": "the message to the session",
+	"Prepare":       "the branch",
+	"Plan":          "the plan",
+	"Propose":       "the patch",
+	"TakePart":      "what was chosen of the patch",
+	"KeepEdit":      "the edited patch",
+	"Apply":         "the commit of the patch",
+	"Check":         "the checks",
+	"Try":           "the checks of an attempt",
+	"Judge":         "the evaluation",
+	"CheckBranch":   "the final check of the branch",
+	"CleanUp":       "the removal of the worktree",
+	"Record":        "the record",
+	"SendToSession": "the message to the session",
 }
 
 // Step names the activity for people, as in "attempt 2 at the checks".

@@ -1,5 +1,5 @@
 // Package sessionruns serves the agent of a standing session the tools by which it starts runs, and looks at those that
-// it has started. The worker that owns the agent's process serves them, at a socket of one sitting alone. The agent
+// it has started. The worker that owns the agent's process serves them, at a socket of its own. The agent
 // chooses a goal. Everything else of a run is in the session's grant, which a person gave (docs/sessions.md).
 package sessionruns
 
@@ -69,7 +69,7 @@ func (s *Server) Serve(c sessionacts.Caller) (_ *agent.Bridge, closeAll func(), 
 	}, nil
 }
 
-// served is the server of one sitting.
+// served is the server of one agent process.
 type served struct {
 	Server
 	sessionacts.Caller

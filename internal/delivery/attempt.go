@@ -114,7 +114,7 @@ func (f *fold) takeRefusal(p Refused) error {
 	return nil
 }
 
-// takeMarker takes the sight of an attempt's marker in a turn. It accepts an attempt whose answer is
+// takeMarker takes the observation of an attempt's marker in a turn. It accepts an attempt whose answer is
 // missing (8), and says that an accepted message was taken in. A turn of its own must begin with the
 // message, and a steer must not: otherwise the message went into a turn that was not proved.
 func (f *fold) takeMarker(p Marked) error {

@@ -176,7 +176,7 @@ func (c *Client) askOnce(ctx context.Context, method, path, known string, in, ou
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		c.tell(0)
+		c.reportAnswer(0)
 		return "", &Error{Err: withoutURL(err)}
 	}
 	defer resp.Body.Close()
@@ -186,7 +186,7 @@ func (c *Client) askOnce(ctx context.Context, method, path, known string, in, ou
 	if words := resp.Header.Values("X-OAuth-Scopes"); len(words) > 0 && c.server.Kind == GitHub {
 		c.scopes = &words[0]
 	}
-	c.tell(resp.StatusCode)
+	c.reportAnswer(resp.StatusCode)
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
@@ -241,9 +241,9 @@ func (c *Client) newRequest(ctx context.Context, method, path string, in any) (*
 	return req, nil
 }
 
-func (c *Client) tell(code int) {
-	if c.server.Told != nil {
-		c.server.Told(code, c.rate)
+func (c *Client) reportAnswer(code int) {
+	if c.server.OnAnswer != nil {
+		c.server.OnAnswer(code, c.rate)
 	}
 }
 

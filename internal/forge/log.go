@@ -86,7 +86,7 @@ func (c *Client) readTail(ctx context.Context, path string, size int) (string, e
 		return "", &Error{Err: withoutURL(err)}
 	}
 	defer resp.Body.Close()
-	c.tell(resp.StatusCode)
+	c.reportAnswer(resp.StatusCode)
 	if resp.StatusCode == http.StatusFound || resp.StatusCode == http.StatusTemporaryRedirect {
 		to, err := resp.Location()
 		if err != nil || to.Scheme != "https" && !(strings.HasPrefix(c.server.URL, "http:") && isLoopback(to.Hostname())) {

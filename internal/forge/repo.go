@@ -29,8 +29,8 @@ type Server struct {
 	Token string // of the account that pushes; it stays in memory
 	App   *App   // makes tokens, if Token is empty
 	CA    string // file with the certificates of those who sign the server's; empty: the system's
-	// Told, if set, gets the code of each answer, zero for none, and what the server said last of its limit.
-	Told func(code int, r Rate)
+	// OnAnswer, if set, gets the code of each answer, zero for none, and what the server said last of its limit.
+	OnAnswer func(code int, r Rate)
 }
 
 // tokenPattern is the form of a token: no blank and no control character, which would end a header.

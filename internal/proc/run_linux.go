@@ -165,7 +165,7 @@ func (s *supervised) verdict(ctx context.Context) (supervisor.Report, error) {
 		return supervisor.Report{}, fmt.Errorf("%w: %s", ErrLost, state)
 	}
 	if state.ExitCode() == supervisor.Unbegun && ctx.Err() != nil {
-		return supervisor.Report{Status: int(syscall.SIGTERM), Told: true}, nil
+		return supervisor.Report{Status: int(syscall.SIGTERM), Stopped: true}, nil
 	}
 	s.report.SetReadDeadline(time.Now().Add(reportDelay)) // others may hold the pipe open for ever
 	text, err := io.ReadAll(io.LimitReader(s.report, maxReport))
@@ -176,7 +176,7 @@ func (s *supervised) verdict(ctx context.Context) (supervisor.Report, error) {
 	switch {
 	case err != nil:
 		return report, fmt.Errorf("%w: %w", ErrLost, err)
-	case report.Told && ctx.Err() == nil:
+	case report.Stopped && ctx.Err() == nil:
 		return report, fmt.Errorf("%w: another process stopped it", ErrLost)
 	}
 	return report, nil
@@ -188,7 +188,7 @@ func result(ctx context.Context, report supervisor.Report) Result {
 	if status.Signaled() {
 		r.Signal = unix.SignalName(status.Signal())
 	}
-	if report.Told {
+	if report.Stopped {
 		r.End = endOf(ctx)
 	}
 	return r

@@ -42,8 +42,8 @@ func TestVerdict(t *testing.T) {
 	}{
 		"a pass":                                {t.Context(), pass + "exit 65", supervisor.Report{}, false},
 		"a failure":                             {t.Context(), fail + "exit 66", supervisor.Report{Status: 256}, false},
-		"told by us":                            {canceled, told + "exit 67", supervisor.Report{Status: 15, Told: true}, false},
-		"told by us before it began":            {canceled, "exit 64", supervisor.Report{Status: 15, Told: true}, false},
+		"told by us":                            {canceled, told + "exit 67", supervisor.Report{Status: 15, Stopped: true}, false},
+		"told by us before it began":            {canceled, "exit 64", supervisor.Report{Status: 15, Stopped: true}, false},
 		"told by somebody else":                 {t.Context(), told + "exit 67", supervisor.Report{}, true},
 		"told by somebody else before it began": {t.Context(), "exit 64", supervisor.Report{}, true},
 		"killed after a good report":            {t.Context(), pass + "kill -KILL $$", supervisor.Report{}, true},

@@ -81,7 +81,7 @@ var moves = []move{
 	{name: "EVALUATION_FAILED_BLOCKED", make: always(blocked)},
 	{name: "EVALUATION_FAILED_BLOCKED unjudged", make: always(unjudged)},
 	{name: "QUESTION_RAISED", make: func(s *run.Snapshot) run.Payload {
-		if s.Doubt == nil {
+		if s.Question == nil {
 			return run.QuestionRaised{}
 		}
 		return s.NewQuestion()

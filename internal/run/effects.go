@@ -73,7 +73,7 @@ func (s *Snapshot) completePhase(p PhaseCompleted) {
 		s.Plan = p.Artifact
 		s.Next = Step{Do: Start, Phase: Execute}
 	case Asked:
-		s.Doubt = p.Question
+		s.Question = p.Question
 		s.After = Step{Do: Start, Phase: phase, Again: true}
 		if phase == Fix {
 			s.After = fixAsked
@@ -97,7 +97,7 @@ func (s *Snapshot) failPhase(p PhaseFailed) {
 	phase := s.Phase()
 	switch {
 	case p.Question != nil:
-		s.Doubt = p.Question
+		s.Question = p.Question
 		s.After = Step{Do: Start, Phase: phase, Again: true, Uncounted: s.Uncounted}
 		s.Next = Step{Do: Start, Phase: Ask}
 		return
@@ -194,8 +194,8 @@ func (s *Snapshot) closePhase(r Result, after Step) {
 }
 
 func (s *Snapshot) answerQuestion(p QuestionAnswered) {
-	q, recheck, steers := s.Doubt, s.Recheck, s.asksBaseline()
-	s.Doubt, s.Recheck = nil, false
+	q, recheck, steers := s.Question, s.Recheck, s.asksBaseline()
+	s.Question, s.Recheck = nil, false
 	s.State.PendingQuestionID = ""
 	s.State.Status = Running
 	if p.MaxTokens > 0 {
@@ -250,7 +250,7 @@ func (s *Snapshot) endRun(status Status) {
 	s.State.Status = status
 	s.State.CurrentPhase = nil
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
-	s.Proposal, s.Rivals, s.Part, s.Lost, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, nil, nil, false
+	s.Proposal, s.Rivals, s.Part, s.Lost, s.Approval, s.Question, s.Recheck = nil, nil, nil, nil, nil, nil, false
 	s.Next = Step{Do: Rest}
 }
 

@@ -185,7 +185,7 @@ func (s *Snapshot) foldEvent(e Event) {
 	case EvaluationFailedFixable:
 		s.recordEvaluation(p.Evaluation, Fixable, Step{Do: Start, Phase: Fix})
 	case EvaluationFailedBlocked:
-		s.Doubt, s.Recheck = &p.Question, p.Again
+		s.Question, s.Recheck = &p.Question, p.Again
 		s.recordEvaluation(p.Evaluation, Blocked, Step{Do: Start, Phase: Ask})
 	case QuestionRaised:
 		s.Asked++

@@ -118,7 +118,7 @@ func (s *Snapshot) NewQuestion() QuestionRaised {
 	if asker == "" {
 		asker = Evaluate
 	}
-	return QuestionRaised{QuestionID: fmt.Sprintf(QuestionForm, s.State.Iteration, s.Asked+1), Question: *s.Doubt, Asker: asker}
+	return QuestionRaised{QuestionID: fmt.Sprintf(QuestionForm, s.State.Iteration, s.Asked+1), Question: *s.Question, Asker: asker}
 }
 
 // WaitLimit returns the longest time that the current wait may last, counted from
@@ -169,9 +169,9 @@ func (s *Snapshot) Pending() Pending {
 		p.Approval.Next = s.approvalOutlook()
 		p.Approval.Unboxed = s.Input.Sandbox.Off()
 	}
-	if q := s.State.PendingQuestionID; q != "" && s.Doubt != nil {
+	if q := s.State.PendingQuestionID; q != "" && s.Question != nil {
 		p.Question = &PendingQuestion{
-			QuestionID: q, Kind: s.questionKind(), Question: *s.Doubt,
+			QuestionID: q, Kind: s.questionKind(), Question: *s.Question,
 			Commands: []string{fmt.Sprintf("starter answer %s TEXT --question %s", id, q)},
 			Signal:   Reply{QuestionID: q, Text: "your answer"},
 			Next:     s.questionOutlook(),

@@ -111,8 +111,8 @@ type Snapshot struct {
 	Rivals   []Candidate        `json:"rivals,omitempty"`   // of the proposal, ranked
 	Chosen   int                `json:"chosen,omitempty"`   // the candidate that the proposal is from; zero: there is no contest
 	Approval *ApprovalRequested `json:"approval,omitempty"` // pending
-	Doubt    *Question          `json:"doubt,omitempty"`    // asked, or about to be
-	// Recheck is set if Doubt comes from an evaluation that judged nothing. The
+	Question *Question          `json:"question,omitempty"` // asked, or about to be
+	// Recheck is set if Question comes from an evaluation that judged nothing. The
 	// answer then leads to another evaluation.
 	Recheck  bool       `json:"recheck,omitempty"`
 	Guidance []Guidance `json:"guidance,omitempty"`

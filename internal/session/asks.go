@@ -37,7 +37,7 @@ func (s *Snapshot) CheckReply(r run.Reply) error {
 	switch {
 	case s.isLeaving():
 		return ErrRetired
-	case s.Doubt == nil || r.QuestionID != s.Doubt.ID:
+	case s.Question == nil || r.QuestionID != s.Question.ID:
 		return fmt.Errorf("question %q: %w", r.QuestionID, run.ErrNotPending)
 	case len(r.Text) > run.MaxTextBytes || len(r.By) > maxTitle:
 		return run.ErrTooLong
@@ -51,8 +51,8 @@ func (s *Snapshot) CheckReply(r run.Reply) error {
 func (s *Snapshot) budget() *run.Snapshot {
 	r := &run.Snapshot{Usage: s.Usage}
 	r.Input.MaxTokens, r.Input.MaxCost = s.Input.MaxTokens, s.Input.MaxCost
-	if s.Doubt != nil {
-		r.State.LastError = &run.Problem{Code: s.Doubt.Reason}
+	if s.Question != nil {
+		r.State.LastError = &run.Problem{Code: s.Question.Reason}
 	}
 	return r
 }
@@ -72,8 +72,8 @@ func (f fold) withdrawAsk(call string) {
 	f.Asks = slices.DeleteFunc(f.Asks, func(a Ask) bool { return a.Permission.CallID == call })
 }
 
-// keepDecision keeps the decision until it is told to the agent. The permit lets the call through when the
-// agent makes it again in a later sitting.
+// keepDecision keeps the decision until the agent gets it. The permit lets the call through when the
+// agent makes it again in a later process.
 func (f fold) keepDecision(d run.Decision) error {
 	if err := f.CheckDecision(d); err != nil {
 		return outOfTurn("%v", err)
@@ -85,15 +85,15 @@ func (f fold) keepDecision(d run.Decision) error {
 		CallID: p.CallID, Tool: p.Tool, Digest: p.Digest, Allow: d.Decision == run.Approve, Session: d.Session, Reason: display.Clip(d.Reason, 300),
 	})
 	for len(f.Permits) > maxPermits {
-		before := f.Permits[:len(f.Permits)-1] // the agent has not been told of the last one
+		before := f.Permits[:len(f.Permits)-1] // the agent does not know the last one
 		oldest := max(0, slices.IndexFunc(before, func(p run.Permit) bool { return !p.Session }))
 		f.Permits = slices.Delete(f.Permits, oldest, oldest+1)
 	}
 	return nil
 }
 
-// removeSettled removes a decided ask: the agent was told.
-func (f fold) removeSettled(e Settled) error {
+// removeDecided removes a decided ask: the agent got the decision.
+func (f fold) removeDecided(e DecisionSent) error {
 	i := slices.IndexFunc(f.Asks, func(a Ask) bool { return a.ApprovalID == e.ApprovalID && a.Decided != nil })
 	if i < 0 {
 		return outOfTurn("approval %s is not decided", e.ApprovalID)
@@ -102,9 +102,9 @@ func (f fold) removeSettled(e Settled) error {
 	return nil
 }
 
-// dropSettledAsks removes the asks of an earlier sitting when its turn continues: the message has the
+// dropAsks removes the asks of an earlier process when its turn continues: the message has the
 // decisions, and the agent makes its calls again.
-func (f fold) dropSettledAsks() { f.Asks = nil }
+func (f fold) dropAsks() { f.Asks = nil }
 
 // dropUsedPermits removes the permits for single calls at the end of a turn.
 func (f fold) dropUsedPermits() {
@@ -113,7 +113,7 @@ func (f fold) dropUsedPermits() {
 
 // OwesQuestion reports whether a budget is used up and no person is asked about it. A message asks at its end; the end of a
 // delivery and a question that was answered with stop leave it.
-func (s *Snapshot) OwesQuestion() bool { return s.Doubt == nil && s.isUsedUp() && !s.isLeaving() }
+func (s *Snapshot) OwesQuestion() bool { return s.Question == nil && s.isUsedUp() && !s.isLeaving() }
 
 // isUsedUp reports whether nothing of a budget is left.
 func (s *Snapshot) isUsedUp() bool {
@@ -124,7 +124,7 @@ func (s *Snapshot) isUsedUp() bool {
 // CheckBudget returns why no delivery may begin: what it used would be beyond the budgets. It returns nil if one may.
 func (s *Snapshot) CheckBudget() error {
 	switch {
-	case s.Doubt != nil:
+	case s.Question != nil:
 		return errors.New("a budget of the session is used up: raise it with starter session decide")
 	case s.isUsedUp():
 		return errors.New("a budget of the session is used up: send a message, and the session asks for a new budget")
@@ -142,13 +142,13 @@ func (f fold) budgetAsked() error {
 
 // askForBudget asks about a budget that is used up.
 func (f fold) askForBudget() {
-	if f.Doubt != nil || !f.isUsedUp() {
+	if f.Question != nil || !f.isUsedUp() {
 		return
 	}
 	_, q := f.budget().BudgetOverrun(run.Usage{})
 	q.NeededInput[1] = "stop, to stop the session"
 	f.Gates++
-	f.Doubt = &Question{ID: "qst-" + strconv.Itoa(f.Gates), Question: q, Since: f.now}
+	f.Question = &Question{ID: "qst-" + strconv.Itoa(f.Gates), Question: q, Since: f.now}
 }
 
 // takeReply raises the budget, or stops the session.
@@ -157,9 +157,9 @@ func (f fold) takeReply(r run.Reply) error {
 		return outOfTurn("%v", err)
 	}
 	raise, _ := f.budget().ParseBudget(r)
-	f.Doubt = nil
+	f.Question = nil
 	if raise.Stop {
-		return f.stopSitting(r.By, false)
+		return f.stopSession(r.By, false)
 	}
 	if raise.MaxTokens > 0 {
 		f.Input.MaxTokens = raise.MaxTokens

@@ -25,8 +25,8 @@ func (f fold) changeChoice(c setup.Change) error {
 	}
 	chosen := c.Apply(f.Input.Choice())
 	f.Input.Model, f.Input.Setup.Mode = chosen.Model, chosen.Mode
-	if f.Sitting != nil {
-		f.Sitting.Outdated = f.Sitting.Choice != chosen
+	if f.Process != nil {
+		f.Process.Outdated = f.Process.Choice != chosen
 	}
 	f.NotBefore, f.Tries = time.Time{}, 0 // the choice may have been the cause
 	return nil

@@ -23,9 +23,9 @@ func changeTo(model, mode string) setup.Change {
 func TestAChosenModelHoldsFromTheNextTurnOn(t *testing.T) {
 	l := atWork(t, func(in *session.Input) { in.Model, in.Setup.Mode = "small", "plan" })
 	l.do(session.Chosen{Change: changeTo("large", "-")}).want(session.Working, session.Rest)
-	l.end("m1", session.Completed).want(session.Idle, session.Finish)
-	l.do(session.SittingAsked{}).lose(session.Ended).want(session.Asleep, session.Rest)
-	if due := l.do(said("m2")).DueSitting().Choice; due != (setup.Choice{Model: "large", Mode: "plan"}) {
+	l.end("m1", session.Completed).want(session.Idle, session.Stop)
+	l.do(session.ProcessStopping{}).lose(session.Ended).want(session.Asleep, session.Rest)
+	if due := l.do(said("m2")).NextProcess().Choice; due != (setup.Choice{Model: "large", Mode: "plan"}) {
 		t.Errorf("started with %+v", due)
 	}
 	l.seat(nil).want(session.Idle, session.Hand)
@@ -33,7 +33,7 @@ func TestAChosenModelHoldsFromTheNextTurnOn(t *testing.T) {
 
 func TestAnIdleAgentOfAnotherChoiceIsEnded(t *testing.T) {
 	l := atWork(t).end("m1", session.Completed)
-	l.do(session.Chosen{Change: changeTo("-", "plan")}).want(session.Idle, session.Finish)
+	l.do(session.Chosen{Change: changeTo("-", "plan")}).want(session.Idle, session.Stop)
 	l.do(session.Chosen{Change: changeTo("-", "")}).want(session.Idle, session.Rest) // as it was started
 }
 
@@ -41,10 +41,10 @@ func TestAnIdleAgentOfAnotherChoiceIsEnded(t *testing.T) {
 // over then would run by what a person has just taken back.
 func TestNoTurnBeginsByAnOldChoice(t *testing.T) {
 	l := newLife(t).do(said("m1"))
-	l.do(l.DueSitting(), session.Chosen{Change: changeTo("-", "plan")}).want(session.Starting, session.Rest)
-	l.do(l.report(session.Report{Seated: &session.Seated{Queue: "own", Agent: "a1"}})).want(session.Idle, session.Finish)
-	l.do(session.SittingAsked{}).lose(session.Ended).want(session.Asleep, session.Start)
-	if due := l.DueSitting().Choice; due.Mode != "plan" {
+	l.do(l.NextProcess(), session.Chosen{Change: changeTo("-", "plan")}).want(session.Starting, session.Rest)
+	l.do(l.report(session.Report{Ready: &session.Ready{Queue: "own", Agent: "a1"}})).want(session.Idle, session.Stop)
+	l.do(session.ProcessStopping{}).lose(session.Ended).want(session.Asleep, session.Start)
+	if due := l.NextProcess().Choice; due.Mode != "plan" {
 		t.Errorf("started with %+v", due)
 	}
 }
@@ -58,18 +58,18 @@ func TestWhenAnAgentLivesByTheChoiceOfAMessage(t *testing.T) {
 		{func() { l.seat(nil) }, true},
 		{func() { l.do(session.HandingBegun{}) }, false},
 		{func() { l.end("m1", session.Completed) }, true},
-		{func() { l.do(session.SittingAsked{}) }, false},
+		{func() { l.do(session.ProcessStopping{}) }, false},
 		{func() { l.lose(session.Ended).do(said("m2")).seat(nil) }, false},
 	} {
 		if tt.step(); l.IsOverridden() != tt.want {
-			t.Errorf("%+v: %t", l.Sitting, !tt.want)
+			t.Errorf("%+v: %t", l.Process, !tt.want)
 		}
 	}
 }
 
 func TestAChangedChoiceIsTriedAtOnce(t *testing.T) {
 	l := newLife(t).do(said("m1"))
-	l.do(l.DueSitting()).lose(session.Unstarted).want(session.Unable, session.Pause)
+	l.do(l.NextProcess()).lose(session.Unstarted).want(session.Unable, session.Pause)
 	l.do(session.Chosen{Change: changeTo("-", "plan")}).want(session.Unable, session.Start)
 }
 

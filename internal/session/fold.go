@@ -24,8 +24,8 @@ type Event interface{ isEvent() }
 type (
 	// Said adds a message to the queue.
 	Said struct{ Message Message }
-	// SittingBegun says that a process is being started.
-	SittingBegun struct {
+	// ProcessStarting says that a process is being started.
+	ProcessStarting struct {
 		Choice setup.Choice
 		Fresh  bool
 	}
@@ -37,53 +37,53 @@ type (
 	NotHanded struct{ ID string }
 	// WakeAsked says that the agent is to live although no message waits. Delivery says that a delivery waits.
 	WakeAsked struct{ Delivery bool }
-	// SittingAsked says that the sitting was asked to end.
-	SittingAsked struct{}
-	// SittingEnded ends the sitting.
-	SittingEnded struct {
+	// ProcessStopping says that the process was asked to end.
+	ProcessStopping struct{}
+	// ProcessEnded ends the process.
+	ProcessEnded struct {
 		Epoch  int
 		End    End
 		Reason string
-		// Found is as in Seated; nil if the note is not known.
+		// Found is as in Ready; nil if the note is not known.
 		Found *Handed
 	}
-	// TurnDropped ends a turn that was cut off, instead of going on with it.
+	// TurnDropped ends a turn that was cut off, instead of continuing it.
 	TurnDropped struct{ By string }
 	// Decided is the decision about a tool call.
 	Decided struct{ Decision run.Decision }
 	// Chosen changes the sticky choice.
 	Chosen struct{ Change setup.Change }
-	// Settled says that a decision was told to the agent, or that its call waits no more.
-	Settled struct{ ApprovalID string }
+	// DecisionSent says that the agent got a decision, or that its call no longer waits.
+	DecisionSent struct{ ApprovalID string }
 	// Answered is the answer to the question about a budget.
 	Answered struct{ Reply run.Reply }
 	// BudgetAsked asks about a budget that is used up.
 	BudgetAsked struct{}
-	// StopAsked ends the sitting and withdraws the messages that wait. RetireAsked also ends the session.
+	// StopAsked ends the process and withdraws the messages that wait. RetireAsked also ends the session.
 	StopAsked   struct{ By string }
 	RetireAsked struct{ By string }
-	// Retirement ends the session. No sitting may be left. Found is as in Seated.
+	// Retirement ends the session. No process may be left. Found is as in Ready.
 	Retirement struct{ Found *Handed }
 )
 
-func (Report) isEvent()        {}
-func (Said) isEvent()          {}
-func (SittingBegun) isEvent()  {}
-func (HandingBegun) isEvent()  {}
-func (DeliveryBegun) isEvent() {}
-func (NotHanded) isEvent()     {}
-func (WakeAsked) isEvent()     {}
-func (SittingAsked) isEvent()  {}
-func (SittingEnded) isEvent()  {}
-func (TurnDropped) isEvent()   {}
-func (Decided) isEvent()       {}
-func (Chosen) isEvent()        {}
-func (Settled) isEvent()       {}
-func (Answered) isEvent()      {}
-func (BudgetAsked) isEvent()   {}
-func (StopAsked) isEvent()     {}
-func (RetireAsked) isEvent()   {}
-func (Retirement) isEvent()    {}
+func (Report) isEvent()          {}
+func (Said) isEvent()            {}
+func (ProcessStarting) isEvent() {}
+func (HandingBegun) isEvent()    {}
+func (DeliveryBegun) isEvent()   {}
+func (NotHanded) isEvent()       {}
+func (WakeAsked) isEvent()       {}
+func (ProcessStopping) isEvent() {}
+func (ProcessEnded) isEvent()    {}
+func (TurnDropped) isEvent()     {}
+func (Decided) isEvent()         {}
+func (Chosen) isEvent()          {}
+func (DecisionSent) isEvent()    {}
+func (Answered) isEvent()        {}
+func (BudgetAsked) isEvent()     {}
+func (StopAsked) isEvent()       {}
+func (RetireAsked) isEvent()     {}
+func (Retirement) isEvent()      {}
 
 // Apply folds one event into the snapshot. For an event that is out of turn it returns an error that
 // wraps ErrTransition, and leaves the snapshot unchanged.
@@ -95,7 +95,7 @@ func (s *Snapshot) Apply(now time.Time, e Event) error {
 	if err := f.apply(e); err != nil {
 		return err
 	}
-	f.settleState()
+	f.updateState()
 	return nil
 }
 
@@ -109,8 +109,8 @@ func (f fold) apply(e Event) error {
 	switch e := e.(type) {
 	case Said:
 		return f.addMessage(e.Message)
-	case SittingBegun:
-		return f.sittingBegun(e)
+	case ProcessStarting:
+		return f.processStarting(e)
 	case Report:
 		return f.foldReport(e)
 	case HandingBegun:
@@ -121,26 +121,26 @@ func (f fold) apply(e Event) error {
 		return f.notHanded(e)
 	case WakeAsked:
 		return f.wakeAsked(e)
-	case SittingAsked:
-		return f.sittingAsked()
-	case SittingEnded:
-		return f.sittingEnded(e)
+	case ProcessStopping:
+		return f.processStopping()
+	case ProcessEnded:
+		return f.processEnded(e)
 	case TurnDropped:
 		return f.dropTurn()
 	case Decided:
 		return f.keepDecision(e.Decision)
 	case Chosen:
 		return f.changeChoice(e.Change)
-	case Settled:
-		return f.removeSettled(e)
+	case DecisionSent:
+		return f.removeDecided(e)
 	case Answered:
 		return f.takeReply(e.Reply)
 	case BudgetAsked:
 		return f.budgetAsked()
 	case StopAsked:
-		return f.stopSitting(e.By, false)
+		return f.stopSession(e.By, false)
 	case RetireAsked:
-		return f.stopSitting(e.By, true)
+		return f.stopSession(e.By, true)
 	case Retirement:
 		return f.retireSession(e)
 	}
@@ -159,27 +159,27 @@ func (f fold) addMessage(m Message) error {
 	return nil
 }
 
-func (f fold) sittingBegun(e SittingBegun) error {
-	if f.Sitting != nil {
-		return outOfTurn("a second agent process besides %d", f.Sitting.Epoch)
+func (f fold) processStarting(e ProcessStarting) error {
+	if f.Process != nil {
+		return outOfTurn("a second agent process besides %d", f.Process.Epoch)
 	}
 	f.Epochs++
-	f.Sitting = &Sitting{Epoch: f.Epochs, Choice: e.Choice, Fresh: e.Fresh, Since: f.now}
+	f.Process = &Process{Epoch: f.Epochs, Choice: e.Choice, Fresh: e.Fresh, Since: f.now}
 	f.Wake, f.Renew, f.Reason = false, false, ""
 	f.setState(Starting, "")
 	return nil
 }
 
-// foldReport folds what the owner of the process saw. Reports of another sitting, and repeated ones, are out
+// foldReport folds what the owner of the process saw. Reports of another process, and repeated ones, are out
 // of turn.
 func (f fold) foldReport(r Report) error {
-	if f.Sitting == nil || r.Epoch != f.Sitting.Epoch || r.N <= f.Sitting.Last {
+	if f.Process == nil || r.Epoch != f.Process.Epoch || r.N <= f.Process.Last {
 		return outOfTurn("report %d of agent process %d", r.N, r.Epoch)
 	}
 	var err error
 	switch {
-	case r.Seated != nil:
-		err = f.seated(*r.Seated)
+	case r.Ready != nil:
+		err = f.ready(*r.Ready)
 	case r.Named != nil:
 		f.Agent = r.Named.Agent
 	case r.Ended != nil:
@@ -188,22 +188,22 @@ func (f fold) foldReport(r Report) error {
 		err = f.openAsk(*r.Asked)
 	case r.Withdrawn != nil:
 		f.withdrawAsk(r.Withdrawn.CallID)
-	case r.Sight != nil: // of the delivery half
+	case r.Observation != nil: // of the delivery half
 	default:
 		err = outOfTurn("an empty report")
 	}
 	if err == nil {
-		f.Sitting.Last = r.N
+		f.Process.Last = r.N
 	}
 	return err
 }
 
-// seated takes up what the note on disk says of the message that was in progress.
-func (f fold) seated(e Seated) error {
-	if f.Sitting.Queue != "" || e.Queue == "" {
-		return outOfTurn("agent process %d has started already, or names no queue", f.Sitting.Epoch)
+// ready takes up what the note on disk says of the message that was in progress.
+func (f fold) ready(e Ready) error {
+	if f.Process.Queue != "" || e.Queue == "" {
+		return outOfTurn("agent process %d has started already, or names no queue", f.Process.Epoch)
 	}
-	f.Sitting.Queue, f.Tries, f.NotBefore, f.Forgot = e.Queue, 0, time.Time{}, false
+	f.Process.Queue, f.Tries, f.NotBefore, f.Forgot = e.Queue, 0, time.Time{}, false
 	if e.Agent != "" {
 		f.Agent = e.Agent
 	}
@@ -250,14 +250,14 @@ func (f fold) requeueTurn() {
 }
 
 func (f fold) handingBegun() error {
-	if !f.Sitting.Seated() || f.Turn != nil && !f.goesOn() || f.Turn == nil && len(f.Queue) == 0 {
+	if !f.Process.Ready() || f.Turn != nil && !f.mustContinueTurn() || f.Turn == nil && len(f.Queue) == 0 {
 		return outOfTurn("no message to send")
 	}
 	if f.Turn != nil {
 		f.Turn.Cut, f.Turn.Due = false, false
 		f.Turn.Parts++
 		f.Turn.Resumes++
-		f.dropSettledAsks()
+		f.dropAsks()
 		return nil
 	}
 	f.Turn = &Turn{Message: f.Queue[0], Since: f.now}
@@ -266,7 +266,7 @@ func (f fold) handingBegun() error {
 }
 
 func (f fold) deliveryBegun(e DeliveryBegun) error {
-	if !f.Sitting.Seated() || f.Turn != nil || e.ID == "" {
+	if !f.Process.Ready() || f.Turn != nil || e.ID == "" {
 		return outOfTurn("result %s", e.ID)
 	}
 	f.Turn = &Turn{Message: Message{ID: e.ID}, Delivery: true, Since: f.now}
@@ -304,7 +304,7 @@ func (f fold) turnEnded(e TurnEnded) error {
 	if e.Exhausted && !f.Turn.Delivery {
 		f.Usage, f.Overrun = f.Usage.Add(e.Usage), e.Answer
 		f.Turn.Cut, f.Turn.Due, f.Turn.Spent = true, true, run.Usage{}
-		f.Turn.Resumes-- // going on after a raise is no resume after an end of a process
+		f.Turn.Resumes-- // continuing after a raise is no resume after an end of a process
 		f.Asks = nil
 		f.askForBudget()
 		return nil
@@ -318,14 +318,14 @@ func (f fold) dropTurn() error {
 		return outOfTurn("no turn was cut off")
 	}
 	f.giveTurnUp(Interrupted, "interrupted after it was cut off")
-	f.State = Asleep // settled from the sitting, if there is one
+	f.State = Asleep // settled from the process, if there is one
 	return nil
 }
 
 func (f fold) closeTurn(e TurnEnded) {
 	t := f.Turn
-	if f.Sitting != nil {
-		f.Sitting.Fresh = false // its new session is in use now
+	if f.Process != nil {
+		f.Process.Fresh = false // its new session is in use now
 	}
 	f.Usage = f.Usage.Add(e.Usage)
 	f.Turn, f.Asks = nil, nil

@@ -22,7 +22,7 @@ type life struct {
 	t *testing.T
 	*session.Snapshot
 	now time.Time
-	n   int // reports of the sitting
+	n   int // reports of the process
 }
 
 func newLife(t *testing.T, change ...func(*session.Input)) *life {
@@ -43,7 +43,7 @@ func (l *life) do(events ...session.Event) *life {
 		if err := l.Apply(l.now, e); err != nil {
 			l.t.Fatalf("%T: %v", e, err)
 		}
-		if _, begins := e.(session.SittingBegun); begins {
+		if _, begins := e.(session.ProcessStarting); begins {
 			l.n = 0
 		}
 	}
@@ -70,18 +70,18 @@ func (l *life) want(state session.State, next session.Do) *life {
 	return l
 }
 
-// report returns the next report of the sitting.
+// report returns the next report of the process.
 func (l *life) report(r session.Report) session.Report {
 	l.n++
 	r.Epoch, r.N = l.Epochs, l.n
 	return r
 }
 
-// seat begins a sitting whose note says found.
+// seat begins a process whose note says found.
 func (l *life) seat(found *session.Handed) *life {
 	l.t.Helper()
-	l.do(l.DueSitting())
-	return l.do(l.report(session.Report{Seated: &session.Seated{Queue: "own", Agent: "a1", Found: found}}))
+	l.do(l.NextProcess())
+	return l.do(l.report(session.Report{Ready: &session.Ready{Queue: "own", Agent: "a1", Found: found}}))
 }
 
 func (l *life) end(id string, o session.Outcome) *life {
@@ -91,7 +91,7 @@ func (l *life) end(id string, o session.Outcome) *life {
 
 func (l *life) lose(end session.End) *life {
 	l.t.Helper()
-	return l.do(session.SittingEnded{Epoch: l.Epochs, End: end, Reason: "because"})
+	return l.do(session.ProcessEnded{Epoch: l.Epochs, End: end, Reason: "because"})
 }
 
 func said(id string) session.Said {
@@ -110,8 +110,8 @@ func atWork(t *testing.T, change ...func(*session.Input)) *life {
 func TestAMessageWakesTheAgentAndIsAnswered(t *testing.T) {
 	l := newLife(t).want(session.Asleep, session.Rest)
 	l.do(said("m1")).want(session.Asleep, session.Start)
-	l.do(l.DueSitting()).want(session.Starting, session.Rest)
-	l.do(l.report(session.Report{Seated: &session.Seated{Queue: "own", Agent: "a1"}})).want(session.Idle, session.Hand)
+	l.do(l.NextProcess()).want(session.Starting, session.Rest)
+	l.do(l.report(session.Report{Ready: &session.Ready{Queue: "own", Agent: "a1"}})).want(session.Idle, session.Hand)
 	l.do(session.HandingBegun{}).want(session.Working, session.Rest)
 	l.end("m1", session.Completed).want(session.Idle, session.Rest)
 	if l.Agent != "a1" || len(l.Past) != 1 || l.Past[0].Outcome != session.Completed || l.Usage.TotalTokens != 10 {
@@ -190,12 +190,12 @@ func TestAnIdleAgentThatIsLostIsResumedAndOneThatDiedIsNot(t *testing.T) {
 	}
 }
 
-func TestWhatEndsASittingIsToldApart(t *testing.T) {
+func TestWhyAProcessEnded(t *testing.T) {
 	for end, state := range map[session.End]session.State{
 		session.Slept: session.Asleep, session.Ended: session.Asleep, session.Died: session.Dead, session.WasLost: session.Lost,
 		session.Held: session.Foreign, session.Unstarted: session.Unable, session.Forgotten: session.Unable,
 	} {
-		if l := newLife(t).do(session.WakeAsked{}).do(session.SittingBegun{}).lose(end); l.State != state {
+		if l := newLife(t).do(session.WakeAsked{}).do(session.ProcessStarting{}).lose(end); l.State != state {
 			t.Errorf("%s: %s; want %s", end, l.State, state)
 		}
 	}
@@ -205,7 +205,7 @@ func TestTheNextTryWaitsLongerAndLonger(t *testing.T) {
 	l := newLife(t).do(said("m1"))
 	var waits []time.Duration
 	for range 9 {
-		l.do(l.DueSitting()).lose(session.Held).want(session.Foreign, session.Pause)
+		l.do(l.NextProcess()).lose(session.Held).want(session.Foreign, session.Pause)
 		waits = append(waits, l.NotBefore.Sub(l.now))
 		l.now = l.NotBefore
 		l.want(session.Foreign, session.Start)
@@ -213,36 +213,36 @@ func TestTheNextTryWaitsLongerAndLonger(t *testing.T) {
 	if !slices.IsSorted(waits) || waits[0] != 5*time.Second || waits[8] != 5*time.Minute {
 		t.Errorf("%v", waits)
 	}
-	l.do(l.DueSitting()).lose(session.Unstarted).do(said("m2")).want(session.Unable, session.Start) // a person may have mended it
+	l.do(l.NextProcess()).lose(session.Unstarted).do(said("m2")).want(session.Unable, session.Start) // a person may have mended it
 }
 
 func TestAForgottenSessionIsBegunAnewOnlyOnRequest(t *testing.T) {
 	l := atWork(t).do(said("m2")).lose(session.WasLost)
-	l.do(l.DueSitting()).lose(session.Forgotten).want(session.Unable, session.Rest)
+	l.do(l.NextProcess()).lose(session.Forgotten).want(session.Unable, session.Rest)
 	if len(l.Past) != 2 || l.Past[0].Outcome != session.CutOff || l.Past[1].Outcome != session.Failed {
 		t.Fatalf("%+v", l.Past)
 	}
 	fresh := session.Said{Message: session.Message{ID: "m3", Text: "t", Fresh: true}}
 	l.do(fresh)
-	if due := l.DueSitting(); !due.Fresh {
+	if due := l.NextProcess(); !due.Fresh {
 		t.Errorf("%+v", due)
 	}
 	l.seat(nil).do(session.HandingBegun{}).end("m3", session.Completed)
 	fresh.Message.ID = "m4"
-	l.do(fresh).want(session.Idle, session.Finish) // another one needs another start
+	l.do(fresh).want(session.Idle, session.Stop) // another one needs another start
 }
 
 func TestAnOverrideHoldsForOneMessage(t *testing.T) {
 	l := newLife(t, func(in *session.Input) { in.Model, in.Setup.Mode = "small", "plan" })
 	other := session.Said{Message: session.Message{ID: "m1", Text: "t", Override: setup.Choice{Model: "large"}}}
 	l.do(other)
-	if got := l.DueSitting().Choice; got != (setup.Choice{Model: "large", Mode: "plan"}) {
+	if got := l.NextProcess().Choice; got != (setup.Choice{Model: "large", Mode: "plan"}) {
 		t.Errorf("%+v", got)
 	}
 	l.seat(nil).want(session.Idle, session.Hand).do(session.HandingBegun{}).end("m1", session.Completed)
-	l.want(session.Idle, session.Rest).do(said("m2")).want(session.Idle, session.Finish) // respawn
-	l.do(session.SittingAsked{}).want(session.Starting, session.Rest).lose(session.Ended).want(session.Asleep, session.Start)
-	if got := l.DueSitting().Choice; got != (setup.Choice{Model: "small", Mode: "plan"}) {
+	l.want(session.Idle, session.Rest).do(said("m2")).want(session.Idle, session.Stop) // respawn
+	l.do(session.ProcessStopping{}).want(session.Starting, session.Rest).lose(session.Ended).want(session.Asleep, session.Start)
+	if got := l.NextProcess().Choice; got != (setup.Choice{Model: "small", Mode: "plan"}) {
 		t.Errorf("%+v", got)
 	}
 	l.seat(nil).want(session.Idle, session.Hand)
@@ -264,12 +264,12 @@ func TestAPersonDecides(t *testing.T) {
 		l.refuse(session.Decided{Decision: bad})
 	}
 	yes := session.Decided{Decision: run.Decision{ApprovalID: first.ApprovalID, Decision: run.Approve, Session: true}}
-	l.do(yes).want(session.Asking, session.Settle)
+	l.do(yes).want(session.Asking, session.Decide)
 	l.refuse(yes)
 	if p := l.Permit(); p == nil || !p.Allow || !p.Session || p.CallID != "c1" {
 		t.Errorf("permit %+v", p)
 	}
-	l.do(session.Settled{ApprovalID: first.ApprovalID}).want(session.Asking, session.Rest)
+	l.do(session.DecisionSent{ApprovalID: first.ApprovalID}).want(session.Asking, session.Rest)
 	l.do(l.report(session.Report{Withdrawn: &session.Withdrew{CallID: "c2"}})).want(session.Working, session.Rest)
 	if l.end("m1", session.Completed); len(l.Permits) != 1 {
 		t.Errorf("the permit for the session is gone: %+v", l.Permits)
@@ -286,7 +286,7 @@ func TestADecisionAfterManyForTheSessionIsTold(t *testing.T) {
 		if p := l.Permit(); p == nil || !p.Allow || p.Session != (n < 55) {
 			t.Fatalf("decision %d: permit %+v", n, p)
 		}
-		l.do(session.Settled{ApprovalID: id})
+		l.do(session.DecisionSent{ApprovalID: id})
 	}
 }
 
@@ -310,10 +310,10 @@ func TestABudgetIsAskedAboutAndRaised(t *testing.T) {
 	l.do(l.report(session.Report{Ended: &session.TurnEnded{ID: "m1", Outcome: session.Interrupted, Exhausted: true, Usage: run.Usage{TotalTokens: 12}}}))
 	l.want(session.Asking, session.Rest)
 	for _, text := range []string{"", "5", "12", "many"} {
-		l.refuse(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: text}})
+		l.refuse(session.Answered{Reply: run.Reply{QuestionID: l.Question.ID, Text: text}})
 	}
 	l.refuse(session.Answered{Reply: run.Reply{QuestionID: "qst-9", Text: "100"}})
-	l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "30"}}).want(session.Idle, session.Hand)
+	l.do(session.Answered{Reply: run.Reply{QuestionID: l.Question.ID, Text: "30"}}).want(session.Idle, session.Hand)
 	l.do(session.HandingBegun{})
 	if l.Turn.Parts != 1 || l.Turn.Resumes != 0 || l.Turn.ID != "m1" {
 		t.Errorf("%+v", l.Turn)
@@ -323,7 +323,7 @@ func TestABudgetIsAskedAboutAndRaised(t *testing.T) {
 	}
 	l.end("m1", session.Completed).want(session.Idle, session.Hand).do(session.HandingBegun{})
 	l.end("m2", session.Completed).want(session.Asking, session.Rest)
-	l.do(said("m3"), session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "stop"}}).want(session.Idle, session.Finish)
+	l.do(said("m3"), session.Answered{Reply: run.Reply{QuestionID: l.Question.ID, Text: "stop"}}).want(session.Idle, session.Stop)
 	if p := l.Past[len(l.Past)-1]; p.ID != "m3" || p.Outcome != session.Withdrawn {
 		t.Errorf("%+v", p)
 	}
@@ -335,7 +335,7 @@ func TestAUsedUpBudgetIsChargedOnce(t *testing.T) {
 		ID: "m1", Outcome: session.Interrupted, Exhausted: true, Answer: run.Ref{Name: "turns/0001.1.md"}, Usage: run.Usage{TotalTokens: 12},
 	}
 	note := &session.Handed{ID: "m1", Stage: session.Closed, End: &end}
-	answer := func(l *life) { l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "20"}}) }
+	answer := func(l *life) { l.do(session.Answered{Reply: run.Reply{QuestionID: l.Question.ID, Text: "20"}}) }
 	for _, tt := range []struct {
 		name string
 		live func(*life)
@@ -362,16 +362,16 @@ func TestAUsedUpBudgetIsChargedOnce(t *testing.T) {
 }
 
 func TestStopEndsTheProcessAndRetireTheSession(t *testing.T) {
-	l := atWork(t).do(said("m2"), session.StopAsked{By: "ann"}).want(session.Idle, session.Finish)
+	l := atWork(t).do(said("m2"), session.StopAsked{By: "ann"}).want(session.Idle, session.Stop)
 	if len(l.Past) != 2 || l.Past[0].Outcome != session.Withdrawn || l.Past[1].Outcome != session.Interrupted {
 		t.Errorf("%+v", l.Past)
 	}
 	l.refuse(l.report(session.Report{Ended: &session.TurnEnded{ID: "m1", Outcome: session.Completed}}))
-	l.do(session.SittingAsked{}).lose(session.Ended).want(session.Asleep, session.Rest)
+	l.do(session.ProcessStopping{}).lose(session.Ended).want(session.Asleep, session.Rest)
 	l.do(said("m3")).want(session.Asleep, session.Start).seat(&session.Handed{ID: "m1", Stage: session.Heard}).want(session.Idle, session.Hand)
 	l.do(session.RetireAsked{}).refuse(said("m4"))
 	l.refuse(session.Retirement{})
-	l.want(session.Idle, session.Finish).do(session.SittingAsked{}).lose(session.Ended).want(session.Asleep, session.Close)
+	l.want(session.Idle, session.Stop).do(session.ProcessStopping{}).lose(session.Ended).want(session.Asleep, session.Close)
 	l.do(session.Retirement{}).want(session.Retired, session.Rest)
 	l.refuse(session.WakeAsked{})
 }
@@ -385,7 +385,7 @@ func TestTheUsageOfATurnThatWasGivenUpCounts(t *testing.T) {
 	closed := &session.Handed{ID: "m1", Stage: session.Closed, End: &over}
 	stop := func(l *life) { l.do(session.StopAsked{By: "ann"}) }
 	ends := func(found *session.Handed) func(*life) {
-		return func(l *life) { l.do(session.SittingEnded{Epoch: l.Epochs, End: session.Ended, Found: found}) }
+		return func(l *life) { l.do(session.ProcessEnded{Epoch: l.Epochs, End: session.Ended, Found: found}) }
 	}
 	seats := func(found *session.Handed) func(*life) {
 		return func(l *life) { l.do(said("m2")).seat(found) }
@@ -396,19 +396,19 @@ func TestTheUsageOfATurnThatWasGivenUpCounts(t *testing.T) {
 		live []func(*life)
 		used int64
 	}{
-		{"the end of the sitting tells it", []func(*life){stop, ends(heard), seats(heard)}, 90},
+		{"the end of the process tells it", []func(*life){stop, ends(heard), seats(heard)}, 90},
 		{"the turn has ended meanwhile", []func(*life){stop, ends(closed), seats(closed)}, 90},
-		{"the next sitting tells it", []func(*life){stop, ends(nil), seats(heard)}, 90},
+		{"the next process tells it", []func(*life){stop, ends(nil), seats(heard)}, 90},
 		{"no message came to the agent", []func(*life){stop, ends(&session.Handed{ID: "m0", Stage: session.Closed, End: &over}), seats(nil)}, 0},
 		{"a part before counts", []func(*life){ends(spent), func(l *life) { l.seat(spent).do(session.HandingBegun{}) }, stop, ends(heard), seats(heard)}, 90},
 		{"a later part that may not have come", []func(*life){ends(spent), func(l *life) { l.seat(spent).do(session.HandingBegun{}) }, ends(nil), seats(again)}, 40},
 		{"a part that used up the budget counts", []func(*life){overrun, stop, ends(closed), seats(closed)}, 90},
 		{"the next part did not come to the agent", []func(*life){overrun, func(l *life) {
-			l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "200"}}, session.HandingBegun{})
+			l.do(session.Answered{Reply: run.Reply{QuestionID: l.Question.ID, Text: "200"}}, session.HandingBegun{})
 		}, stop, ends(closed), seats(closed)}, 90},
 		{"interrupted while it is lost", []func(*life){ends(nil), func(l *life) { l.do(session.TurnDropped{}) }, seats(heard)}, 90},
 		{"the client has forgotten the session", []func(*life){ends(nil), func(l *life) {
-			l.do(l.DueSitting()).do(session.SittingEnded{Epoch: l.Epochs, End: session.Forgotten, Found: heard})
+			l.do(l.NextProcess()).do(session.ProcessEnded{Epoch: l.Epochs, End: session.Forgotten, Found: heard})
 		}}, 90},
 		{"retired", []func(*life){func(l *life) { l.do(session.RetireAsked{}) }, ends(heard)}, 90},
 		{"retired without an agent", []func(*life){ends(nil), func(l *life) { l.do(session.RetireAsked{}, session.Retirement{Found: heard}) }}, 90},
@@ -437,19 +437,19 @@ func TestATurnThatWasCutOffCanBeDropped(t *testing.T) {
 	atWork(t).refuse(session.TurnDropped{})
 }
 
-func TestReportsOfAnotherSittingAndRepeatedOnesChangeNothing(t *testing.T) {
+func TestReportsOfAnotherProcessAndRepeatedOnesChangeNothing(t *testing.T) {
 	l := atWork(t)
 	named := l.report(session.Report{Named: &session.Named{Agent: "a2"}})
 	l.do(named).refuse(named)
 	l.refuse(session.Report{Epoch: l.Epochs - 1, N: 9, Named: &session.Named{Agent: "a3"}})
 	l.refuse(session.Report{Epoch: l.Epochs, N: 9})
-	l.refuse(session.Report{Epoch: l.Epochs, N: 9, Seated: &session.Seated{Queue: "other"}})
+	l.refuse(session.Report{Epoch: l.Epochs, N: 9, Ready: &session.Ready{Queue: "other"}})
 	l.refuse(session.Report{Epoch: l.Epochs, N: 9, Ended: &session.TurnEnded{ID: "m9", Outcome: session.Completed}})
-	l.refuse(session.SittingEnded{Epoch: l.Epochs - 1, End: session.Died})
-	l.refuse(session.SittingBegun{})
+	l.refuse(session.ProcessEnded{Epoch: l.Epochs - 1, End: session.Died})
+	l.refuse(session.ProcessStarting{})
 	l.refuse(session.HandingBegun{})
 	l.lose(session.WasLost).refuse(l.report(session.Report{Named: &session.Named{Agent: "a4"}}))
-	l.refuse(session.SittingAsked{})
+	l.refuse(session.ProcessStopping{})
 }
 
 func TestADeliverysTurnIsNoMessage(t *testing.T) {
@@ -468,24 +468,24 @@ func TestTheUsageOfADeliveryCounts(t *testing.T) {
 	heard := &session.Handed{ID: "d1", Stage: session.Heard, Used: run.Usage{TotalTokens: 90}}
 	for _, tt := range []struct {
 		name    string
-		end     session.SittingEnded
-		seated  *session.Handed
+		end     session.ProcessEnded
+		ready   *session.Handed
 		used    int64
 		retires bool
 	}{
-		{"the end of the sitting tells it", session.SittingEnded{End: session.Ended, Found: heard}, heard, 90, false},
-		{"the next sitting tells it", session.SittingEnded{End: session.WasLost}, heard, 90, false},
-		{"it did not come to the agent", session.SittingEnded{End: session.WasLost}, nil, 0, false},
-		{"the retirement tells it", session.SittingEnded{End: session.Died}, heard, 90, true},
+		{"the end of the process tells it", session.ProcessEnded{End: session.Ended, Found: heard}, heard, 90, false},
+		{"the next process tells it", session.ProcessEnded{End: session.WasLost}, heard, 90, false},
+		{"it did not come to the agent", session.ProcessEnded{End: session.WasLost}, nil, 0, false},
+		{"the retirement tells it", session.ProcessEnded{End: session.Died}, heard, 90, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLife(t).do(session.WakeAsked{}).seat(nil).do(session.DeliveryBegun{ID: "d1"})
 			tt.end.Epoch = l.Epochs
 			l.do(tt.end)
 			if tt.retires {
-				l.do(session.RetireAsked{}, session.Retirement{Found: tt.seated})
+				l.do(session.RetireAsked{}, session.Retirement{Found: tt.ready})
 			} else {
-				l.do(said("m1")).seat(tt.seated)
+				l.do(said("m1")).seat(tt.ready)
 			}
 			if l.Usage.TotalTokens != tt.used || l.Unseen != "" {
 				t.Errorf("used %d, waits for the usage of %q", l.Usage.TotalTokens, l.Unseen)
@@ -507,7 +507,7 @@ func TestADeliveryKeepsToTheBudget(t *testing.T) {
 		t.Errorf("another may begin: %v", err)
 	}
 	l.do(session.BudgetAsked{}).want(session.Asking, session.Rest).refuse(session.BudgetAsked{})
-	l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "stop"}})
+	l.do(session.Answered{Reply: run.Reply{QuestionID: l.Question.ID, Text: "stop"}})
 	if err := l.CheckBudget(); err == nil || !strings.Contains(err.Error(), "send a message") {
 		t.Errorf("after stop: %v", err)
 	}
@@ -540,7 +540,7 @@ func TestWordsThatAreUnknownAreRefused(t *testing.T) {
 			t.Errorf("%s is taken", text)
 		}
 	}
-	for _, text := range []string{`{"seated":{"found":{"stage":"x"}}}`, `{"sight":{"what":"x"}}`} {
+	for _, text := range []string{`{"ready":{"found":{"stage":"x"}}}`, `{"observation":{"what":"x"}}`} {
 		if json.Unmarshal([]byte(text), new(session.Report)) == nil {
 			t.Errorf("%s is taken", text)
 		}
@@ -579,12 +579,12 @@ func playLife(t *testing.T, r *rand.Rand) (endedMessages int) {
 		}
 		switch l.Next(l.now) {
 		case session.Start:
-			l.do(l.DueSitting())
+			l.do(l.NextProcess())
 			if r.IntN(4) == 0 {
 				l.lose([]session.End{session.WasLost, session.Held, session.Unstarted}[r.IntN(3)])
 				continue
 			}
-			l.do(l.report(session.Report{Seated: &session.Seated{Queue: "own", Found: note}}))
+			l.do(l.report(session.Report{Ready: &session.Ready{Queue: "own", Found: note}}))
 		case session.Hand:
 			l.do(session.HandingBegun{})
 			key := fmt.Sprint(l.Turn.ID, l.Turn.Parts)

@@ -28,7 +28,7 @@ type PendingAsk struct {
 
 // Pending returns what the session waits for.
 func (s *Snapshot) Pending() Pending {
-	p := Pending{Session: s.Input.ID, State: s.State, Question: s.Doubt}
+	p := Pending{Session: s.Input.ID, State: s.State, Question: s.Question}
 	for _, a := range s.Asks {
 		if a.Decided != nil {
 			continue

@@ -10,19 +10,19 @@ import (
 // Report is what the owner of an agent's process saw. It is a signal to the session's workflow. Exactly
 // one of the members after N is set.
 type Report struct {
-	Epoch int `json:"epoch"` // of the sitting
-	N     int `json:"n"`     // number in the sitting, from 1; a report that comes twice counts once
+	Epoch int `json:"epoch"` // of the process
+	N     int `json:"n"`     // number of the report in the process, from 1; a repeated one counts once
 
-	Seated    *Seated         `json:"seated,omitempty"`
-	Named     *Named          `json:"named,omitempty"`
-	Ended     *TurnEnded      `json:"ended,omitempty"`
-	Asked     *run.Permission `json:"asked,omitempty"`
-	Withdrawn *Withdrew       `json:"withdrawn,omitempty"`
-	Sight     *Sight          `json:"sight,omitempty"`
+	Ready       *Ready          `json:"ready,omitempty"`
+	Named       *Named          `json:"named,omitempty"`
+	Ended       *TurnEnded      `json:"ended,omitempty"`
+	Asked       *run.Permission `json:"asked,omitempty"`
+	Withdrawn   *Withdrew       `json:"withdrawn,omitempty"`
+	Observation *Observation    `json:"observation,omitempty"`
 }
 
-// Seated says that the agent takes input.
-type Seated struct {
+// Ready says that the agent takes input.
+type Ready struct {
 	Queue string `json:"queue"` // the task queue that the owner of the process alone serves
 	Agent string `json:"agent,omitempty"`
 	// Watched says that the session proves what its thread does: see agent.Watched.
@@ -62,27 +62,27 @@ type TurnEnded struct {
 	Usage      run.Usage `json:"usage,omitzero"`
 }
 
-// Sight is an event of a watched session's thread: see agent.TurnOpened, agent.UserMessage and
+// Observation is an event of a watched session's thread: see agent.TurnOpened, agent.UserMessage and
 // agent.TurnClosed.
-type Sight struct {
-	What   SightKind `json:"what"`
-	Turn   string    `json:"turn"`
-	Marker string    `json:"marker,omitempty"`
-	First  bool      `json:"first,omitempty"`
-	Status string    `json:"status,omitempty"`
-	At     time.Time `json:"at"` // by the clock of the owner
+type Observation struct {
+	What   ObservationKind `json:"what"`
+	Turn   string          `json:"turn"`
+	Marker string          `json:"marker,omitempty"`
+	First  bool            `json:"first,omitempty"`
+	Status string          `json:"status,omitempty"`
+	At     time.Time       `json:"at"` // by the clock of the owner
 }
 
-// SightKind is the kind of a Sight.
-type SightKind string
+// ObservationKind is the kind of a Observation.
+type ObservationKind string
 
 // The kinds.
 const (
-	TurnOpened  SightKind = "opened"
-	UserMessage SightKind = "message"
-	TurnClosed  SightKind = "closed"
+	TurnOpened  ObservationKind = "opened"
+	UserMessage ObservationKind = "message"
+	TurnClosed  ObservationKind = "closed"
 )
 
-func (k *SightKind) UnmarshalText(b []byte) error {
-	return exact.Word(k, b, "sight", TurnOpened, UserMessage, TurnClosed)
+func (k *ObservationKind) UnmarshalText(b []byte) error {
+	return exact.Word(k, b, "observation", TurnOpened, UserMessage, TurnClosed)
 }

@@ -38,7 +38,7 @@ type Input struct {
 	Deliveries delivery.Mode `json:"deliveries,omitempty"`
 	// Runs lets the agent start runs; nil: it cannot.
 	Runs *Grant `json:"runs,omitempty"`
-	// Notify holds the channels by which people are told that the session asks.
+	// Notify holds the channels by which people learn that the session asks.
 	Notify []run.Channel `json:"notify,omitempty"`
 }
 
@@ -83,23 +83,23 @@ type Message struct {
 	Fresh bool `json:"fresh,omitempty"`
 }
 
-// Sitting is the time in which one process of the agent lives. Its events have no gap.
-type Sitting struct {
+// Process is a process of the agent, from its start to its end. Its events have no gap.
+type Process struct {
 	Epoch  int          `json:"epoch"` // its number in the session, from 1
 	Choice setup.Choice `json:"choice,omitzero"`
 	Fresh  bool         `json:"fresh,omitempty"`
 	// Queue is the task queue of the worker that owns the process; empty until the agent takes input.
 	Queue string    `json:"queue,omitempty"`
 	Since time.Time `json:"since"`
-	Last  int       `json:"last,omitempty"` // number of the last report of the sitting
-	// Outdated says that the sticky choice has changed since the agent was started. The sitting ends where it has no
+	Last  int       `json:"last,omitempty"` // number of the last report of the process
+	// Outdated says that the sticky choice has changed since the agent was started. The process ends where it has no
 	// turn: the client takes another choice at its start only.
 	Outdated bool `json:"outdated,omitempty"`
-	Going    bool `json:"going,omitempty"` // it was asked to end
+	Stopping bool `json:"stopping,omitempty"` // it was asked to end
 }
 
-// Seated reports whether the agent takes input.
-func (s *Sitting) Seated() bool { return s != nil && s.Queue != "" && !s.Going }
+// Ready reports whether the agent takes input.
+func (s *Process) Ready() bool { return s != nil && s.Queue != "" && !s.Stopping }
 
 // Turn is the current turn, or the turn that was cut off and is not settled yet.
 type Turn struct {
@@ -114,7 +114,7 @@ type Turn struct {
 	// Cut says that the process ended in the turn. Due says that the agent is to continue it.
 	Cut bool `json:"cut,omitempty"`
 	Due bool `json:"due,omitempty"`
-	// Spent is the usage of the parts of the turn before this sitting.
+	// Spent is the usage of the parts of the turn before this process.
 	Spent run.Usage `json:"spent,omitzero"`
 }
 
@@ -126,7 +126,7 @@ type Past struct {
 	Outcome    Outcome   `json:"outcome"`
 	Reason     string    `json:"reason,omitempty"`    // of an outcome other than completed
 	Answer     run.Ref   `json:"answer,omitzero"`     // the agent's last message
-	Transcript run.Ref   `json:"transcript,omitzero"` // what the agent said and did in its last sitting of the turn
+	Transcript run.Ref   `json:"transcript,omitzero"` // what the agent said and did in the last process that had the turn
 	Gist       string    `json:"gist,omitempty"`      // the head of the answer, made safe for display
 	Usage      run.Usage `json:"usage,omitzero"`
 	Resumes    int       `json:"resumes,omitempty"`
@@ -141,7 +141,7 @@ type Ask struct {
 	Digest     run.Digest     `json:"digest"`
 	Permission run.Permission `json:"permission"`
 	Since      time.Time      `json:"since"`
-	// Decided is the decision, while it has not been told to the agent.
+	// Decided is the decision, until the agent gets it.
 	Decided *run.Decision `json:"decided,omitempty"`
 }
 
@@ -154,44 +154,44 @@ type Question struct {
 
 // Snapshot is the state of a session.
 type Snapshot struct {
-	Input   Input        `json:"input"`
-	State   State        `json:"state"`
-	Reason  string       `json:"reason,omitempty"` // of the state, for a person
-	Since   time.Time    `json:"since"`            // of the state
-	Agent   string       `json:"agent,omitempty"`  // the agent's own id of its session
-	Epochs  int          `json:"epochs"`           // sittings begun
-	Sitting *Sitting     `json:"sitting,omitempty"`
-	Queue   []Message    `json:"queue,omitempty"` // not handed over yet, the oldest first
-	Turn    *Turn        `json:"turn,omitempty"`
-	Asks    []Ask        `json:"asks,omitempty"`
-	Gates   int          `json:"gates,omitempty"` // asks and questions so far
-	Doubt   *Question    `json:"doubt,omitempty"`
-	Permits []run.Permit `json:"permits,omitempty"`
-	Usage   run.Usage    `json:"usage,omitzero"`
-	// Overrun is the answer of the part of a turn that used up a budget last. Its usage counts, and the note on disk tells
-	// of it until the next part is handed over.
+	Input    Input        `json:"input"`
+	State    State        `json:"state"`
+	Reason   string       `json:"reason,omitempty"` // of the state, for a person
+	Since    time.Time    `json:"since"`            // of the state
+	Agent    string       `json:"agent,omitempty"`  // the agent's own id of its session
+	Epochs   int          `json:"epochs"`           // agent processes so far
+	Process  *Process     `json:"process,omitempty"`
+	Queue    []Message    `json:"queue,omitempty"` // not handed over yet, the oldest first
+	Turn     *Turn        `json:"turn,omitempty"`
+	Asks     []Ask        `json:"asks,omitempty"`
+	Gates    int          `json:"gates,omitempty"` // asks and questions so far
+	Question *Question    `json:"question,omitempty"`
+	Permits  []run.Permit `json:"permits,omitempty"`
+	Usage    run.Usage    `json:"usage,omitzero"`
+	// Overrun is the answer of the part of a turn that used up a budget last. Its usage counts, and the note on disk
+	// has it until the next part is handed over.
 	Overrun run.Ref `json:"overrun,omitzero"`
-	// Unseen is the message or the delivery whose turn was closed before its process told all that it used; empty: none.
+	// Unseen is the message or the delivery whose turn was closed before its process reported all usage; empty: none.
 	Unseen string `json:"unseen,omitempty"`
 	Past   []Past `json:"past,omitempty"` // the oldest first
 
-	// Wake says that the agent is to live although no message waits: a sitting was lost.
+	// Wake says that the agent is to live although no message waits: a process was lost.
 	Wake bool `json:"wake,omitempty"`
-	// Tries counts the sittings in a row that ended before the agent took input; NotBefore is when the
+	// Tries counts the processes in a row that ended before the agent took input; NotBefore is when the
 	// next one may begin.
 	Tries     int       `json:"tries,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Forgot says that the agent knew its session no more when it was started last.
+	// Forgot says that the agent did not know its session when it was last started.
 	Forgot bool `json:"forgot,omitempty"`
 	// Wakes counts the wakes for deliveries in a row that brought none; NextWake is when the next one may come.
 	Wakes    int       `json:"wakes,omitempty"`
 	NextWake time.Time `json:"nextWake,omitzero"`
-	// Renew says that the sitting is to end, and Leave that the session is.
+	// Renew says that the process is to end, and Leave that the session is.
 	Renew bool `json:"renew,omitempty"`
 	Leave bool `json:"leave,omitempty"`
 
-	// Told is the id of the last wait that people were told of.
-	Told string `json:"told,omitempty"`
+	// Notified is the id of the last wait that a notice was sent for.
+	Notified string `json:"notified,omitempty"`
 
 	// RefusedSignals are the latest signals that the session has not taken.
 	RefusedSignals []run.RefusedSignal `json:"refusedSignals,omitempty"`

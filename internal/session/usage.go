@@ -6,7 +6,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// isCounted reports whether the usage of a part of the turn, whose end the note tells, counts already.
+// isCounted reports whether the usage of a part of the turn, whose end the note has, counts already.
 func (s *Snapshot) isCounted(end *TurnEnded) bool {
 	return end.Exhausted && s.Turn.Due || s.isOverrun(end)
 }
@@ -19,7 +19,7 @@ func (s *Snapshot) isOverrun(end *TurnEnded) bool {
 // giveTurnUp closes a turn whose process has not reported its end. Usage since the last report is counted when the note on
 // disk is read.
 func (f fold) giveTurnUp(o Outcome, reason string) {
-	if !f.Turn.Due { // the note of one that is due has been told
+	if !f.Turn.Due { // the note of one that is due has been reported
 		f.Unseen = f.Turn.ID
 	}
 	f.closeTurn(TurnEnded{Outcome: o, Reason: reason, Usage: f.Turn.Spent})

@@ -8,7 +8,7 @@ import (
 
 // wakeAsked lets the agent live. Between two wakes for deliveries in a row that bring none there is a pause, which doubles.
 func (f fold) wakeAsked(e WakeAsked) error {
-	f.Wake = f.Sitting == nil
+	f.Wake = f.Process == nil
 	if !e.Delivery {
 		return nil
 	}
@@ -30,7 +30,7 @@ var errForgotten = errors.New("session_not_live: the agent no longer knows its s
 // something before. It returns nil if the delivery may, or has no need to.
 func (s *Snapshot) CheckWake(now time.Time) (at time.Time, err error) {
 	switch {
-	case s.Sitting != nil || s.Wake:
+	case s.Process != nil || s.Wake:
 	case s.Forgot:
 		return time.Time{}, errForgotten
 	case now.Before(s.NextWake):

@@ -60,15 +60,15 @@ func (s *State) UnmarshalText(b []byte) error {
 	return exact.Word(s, b, "session state", Starting, Idle, Working, Asking, Asleep, Dead, Lost, Foreign, Unable, Retired)
 }
 
-// End is the way in which a sitting ended: the time between the start of an agent's process and its end.
+// End says how an agent process ended.
 type End string
 
-// The ends of a sitting.
+// The ends of an agent process.
 const (
 	Slept     End = "slept"     // the process was ended in good order, having been idle or to make room
 	Ended     End = "ended"     // the process was ended in good order on request
 	Died      End = "died"      // the process ended by itself
-	WasLost   End = "lost"      // the worker did not tell how the process ended
+	WasLost   End = "lost"      // the worker did not report how the process ended
 	Held      End = "held"      // nothing was started: another process holds the agent's session, or may
 	Unstarted End = "unstarted" // the agent did not start
 	Forgotten End = "forgotten" // nothing was started: the agent knows its own session no more

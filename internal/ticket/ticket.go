@@ -90,7 +90,7 @@ type State struct {
 	Conflicts []string   `json:"conflicts,omitempty"` // files in which Start has the marks of conflicts
 	Merged    string     `json:"merged,omitempty"`    // the base branch, if Head is its merge into the commits of the last run
 	Blocked   *Question  `json:"blocked,omitempty"`   // why the base cannot be merged into a head
-	Told      string     `json:"told,omitempty"`      // key of the last question, or the end, that people were told of
+	Notified  string     `json:"notified,omitempty"`  // key of the last question, or the end, that a notice was sent for
 	Notices   int        `json:"notices,omitempty"`   // that were sent
 	// Silent is why the comment on the issue could not be written; empty: it was.
 	Silent string `json:"silent,omitempty"`

@@ -64,13 +64,13 @@ type State struct {
 
 // Process is a process of the session.
 type Process struct {
-	Sitting string `json:"sitting"` // names the process, and no other one
-	Thread  string `json:"thread"`  // the agent's id of the session
+	ID      string `json:"id"`     // of this process alone
+	Thread  string `json:"thread"` // the agent's id of the session
 	Adapter string `json:"adapter"`
 }
 
 // Deliveries are the deliveries into one session. The session's workflow makes it with New, tells it of its processes
-// with Attach, TakeSight and Detach, and calls Step where it rests.
+// with Attach, Observe and Detach, and calls Step where it rests.
 type Deliveries struct {
 	Settings
 
@@ -143,7 +143,7 @@ func (d *Deliveries) openThread(ctx workflow.Context) {
 	}
 }
 
-// Detach records that the session's process has ended. Earlier calls of TakeSight still count.
+// Detach records that the session's process has ended. Earlier calls of Observe still count.
 func (d *Deliveries) Detach(why string) {
 	if d.process == nil {
 		if len(d.state.Early) > 0 {
@@ -230,11 +230,11 @@ func (d *Deliveries) markRecorded(last int) {
 	}
 }
 
-// TakeSight folds what the process told, in the epoch in which it arrives. The sights of a sitting must come in the order
-// of the events and without a gap: what cannot be told has to end the sitting. Most of them are of turns that deliver
+// Observe folds a report of the process, in the epoch in which it arrives. The reports of a process must come in the order
+// of the events and without a gap: if one cannot be sent, the process must end. Most of them are of turns that deliver
 // nothing.
-func (d *Deliveries) TakeSight(ctx workflow.Context, s activities.Sight) {
-	if d.process == nil || s.Sitting != d.process.Sitting {
+func (d *Deliveries) Observe(ctx workflow.Context, s activities.Observation) {
+	if d.process == nil || s.Process != d.process.ID {
 		return
 	}
 	d.proved = false

@@ -438,18 +438,18 @@ func TestASessionThatDiesBeforeItNamesItsThreadIsWokenAgain(t *testing.T) {
 	p.wantClosed(p.run(flow.Settings{}), "b-1", delivery.Delivered, 1)
 }
 
-// A session that cannot be seated for hours, as behind an ask that no person decides, has the batch nevertheless.
+// A session that cannot be ready for hours, as behind an ask that no person decides, has the batch nevertheless.
 func TestABatchForASessionWithoutAThreadIsKept(t *testing.T) {
 	p := newPlay(t, &town{answers: []answer{accepted("u-1")}})
 	var first, again, other, full, wrong, closed *updated
-	p.then(time.Second, func() { first = p.update(flow.EnqueueUpdate, parcel("b-1")) })
+	p.then(time.Second, func() { first = p.update(flow.EnqueueUpdate, batch("b-1")) })
 	p.then(time.Hour, func() {
 		v := p.view()
 		if len(v.Fold.Queue) != 1 || v.Fold.Queue[0].Batch.ID != "b-1" || !strings.Contains(v.Waiting, "session_not_live") {
 			t.Errorf("shown %+v", v)
 		}
-		again = p.update(flow.EnqueueUpdate, parcel("b-1"))
-		changed := parcel("b-1")
+		again = p.update(flow.EnqueueUpdate, batch("b-1"))
+		changed := batch("b-1")
 		changed.Jobs[0].Summary = "something else"
 		other = p.update(flow.EnqueueUpdate, changed)
 		p.enqueue("b-2")
@@ -457,7 +457,7 @@ func TestABatchForASessionWithoutAThreadIsKept(t *testing.T) {
 		closed = p.update(flow.CloseUpdate, flow.Closing{Batch: "b-2", Reason: delivery.Cancelled})
 	})
 	for i := range delivery.MaxQueued {
-		p.then(time.Millisecond, func() { full = p.update(flow.EnqueueUpdate, parcel("c-"+strings.Repeat("x", i+1))) })
+		p.then(time.Millisecond, func() { full = p.update(flow.EnqueueUpdate, batch("c-"+strings.Repeat("x", i+1))) })
 	}
 	p.then(time.Hour, func() { p.attach("1") })
 	p.then(time.Second, func() {})
@@ -506,17 +506,17 @@ func TestAPersonGoesFirst(t *testing.T) {
 func TestUpdatesThatAreRefusedLeaveNothing(t *testing.T) {
 	p := newPlay(t, &town{threads: []thread{{status: "active", turn: "u-0"}}})
 	p.begin("b-1")
-	long, other, lines := parcel("b-2"), parcel("b-1"), parcel("b-3")
+	long, other, lines := batch("b-2"), batch("b-1"), batch("b-3")
 	long.Jobs[0].Summary = strings.Repeat("x", delivery.MaxBatchBytes)
 	other.Jobs[0].Summary = "something else"
 	lines.Jobs = []delivery.Job{}
-	wide := parcel("b-4")
+	wide := batch("b-4")
 	wide.ReservedBy = strings.Repeat("x", 8*delivery.MaxBatchBytes)
 	rows := map[string]*updated{}
 	p.then(time.Second, func() {
 		rows["batch_invalid: batch b-2 has"] = p.update(flow.EnqueueUpdate, long)
 		rows["batch_invalid: batch b-3 has 0 jobs"] = p.update(flow.EnqueueUpdate, lines)
-		rows["batch_invalid: batch id"] = p.update(flow.EnqueueUpdate, parcel("../b"))
+		rows["batch_invalid: batch id"] = p.update(flow.EnqueueUpdate, batch("../b"))
 		rows["batch_invalid: batch b-4 has"] = p.update(flow.EnqueueUpdate, wide)
 		rows["batch_known"] = p.update(flow.EnqueueUpdate, other)
 		rows["batch_not_open"] = p.update(flow.CloseUpdate, flow.Closing{Batch: "b-9", Reason: delivery.Confirmed})
@@ -526,7 +526,7 @@ func TestUpdatesThatAreRefusedLeaveNothing(t *testing.T) {
 		rows[`cannot be closed as "delivered"`] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Delivered})
 	})
 	var again *updated
-	p.then(time.Second, func() { again = p.update(flow.EnqueueUpdate, parcel("b-1")) })
+	p.then(time.Second, func() { again = p.update(flow.EnqueueUpdate, batch("b-1")) })
 	v := p.run(flow.Settings{})
 	for want, u := range rows {
 		if u.accepted || u.err == nil || !strings.Contains(u.err.Error(), want) {
@@ -546,7 +546,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 	p.begin()
 	var last *updated
 	for i := range delivery.MaxQueued + 1 {
-		p.then(time.Millisecond, func() { last = p.update(flow.EnqueueUpdate, parcel("c-"+strings.Repeat("x", i+1))) })
+		p.then(time.Millisecond, func() { last = p.update(flow.EnqueueUpdate, batch("c-"+strings.Repeat("x", i+1))) })
 	}
 	p.run(flow.Settings{})
 	if last.accepted || last.err == nil || !strings.Contains(last.err.Error(), "queue_full") {
@@ -568,7 +568,7 @@ func TestRetirement(t *testing.T) {
 	p.then(time.Second, func() { p.enqueue("b-2") })
 	p.then(time.Second, func() { p.env.SignalWorkflow("retire", nil) })
 	var late *updated
-	p.then(time.Second, func() { late = p.update(flow.EnqueueUpdate, parcel("b-3")) })
+	p.then(time.Second, func() { late = p.update(flow.EnqueueUpdate, batch("b-3")) })
 	v := p.run(flow.Settings{})
 	p.wantClosed(v, "b-1", delivery.Delivered, 1)
 	p.wantClosed(v, "b-2", delivery.Cancelled, 0)

@@ -193,7 +193,7 @@ func (d *Deliveries) proveThread(ctx workflow.Context) bool {
 	managed, last := d.fold.Session, d.state.Entries
 	var out activities.ProveResult
 	err := runActivity(quickActivity(d.host.ReachProcess(ctx), "Read what the session's thread does"), &out, acts.ProveThread, activities.ProveInput{
-		Session: d.Session, Sitting: d.process.Sitting, Managed: managed, Record: d.state.Unrecorded,
+		Session: d.Session, Process: d.process.ID, Managed: managed, Record: d.state.Unrecorded,
 	})
 	if err != nil {
 		problem := report.ProblemOf(err)
@@ -241,7 +241,7 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 	left, _ := d.host.BudgetLeft(ctx)
 	var out activities.DeliverResult
 	err = runActivity(singleActivity(d.host.ReachProcess(ctx), "Deliver batch "+b.Batch), &out, acts.SendDelivery, activities.DeliverInput{
-		Session: d.Session, Sitting: d.process.Sitting, Attempt: b, Text: e.Batch.Text(b.Marker, b.Generation), Record: d.state.Unrecorded, Left: left,
+		Session: d.Session, Process: d.process.ID, Attempt: b, Text: e.Batch.Text(b.Marker, b.Generation), Record: d.state.Unrecorded, Left: left,
 	})
 	d.takeAnswer(ctx, b, last, out, err)
 }
@@ -284,7 +284,7 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	}
 	var out activities.ReconcileResult
 	err := runActivity(quickActivity(d.host.ReachProcess(ctx), "Look up the outcome of an attempt"), &out, acts.ReconcileDelivery, activities.ReconcileInput{
-		Session: d.Session, Sitting: d.process.Sitting, Epoch: a.Epoch, Marker: a.Marker,
+		Session: d.Session, Process: d.process.ID, Epoch: a.Epoch, Marker: a.Marker,
 	})
 	switch {
 	case err != nil:

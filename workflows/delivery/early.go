@@ -15,25 +15,25 @@ import (
 // Early is a batch that came before the session had named its thread. The fold begins with the thread, and the ledger with
 // the fold: until then the workflow's state alone has the batch.
 type Early struct {
-	Parcel activities.Parcel `json:"parcel"`
-	At     time.Time         `json:"at"`
+	Batch activities.EnqueueInput `json:"batch"`
+	At    time.Time               `json:"at"`
 }
 
 // entryOf returns the early batch as a queue shows it.
 func (*Deliveries) entryOf(e Early) delivery.Entry {
-	return delivery.Entry{Batch: batchOf(e.Parcel, ""), CreatedAt: e.At, Replay: delivery.Automatic, Until: e.At.Add(delivery.RedeliveryWindow)}
+	return delivery.Entry{Batch: batchOf(e.Batch, ""), CreatedAt: e.At, Replay: delivery.Automatic, Until: e.At.Add(delivery.RedeliveryWindow)}
 }
 
 // findEarly returns the index of the early batch with the id; -1: none.
 func (d *Deliveries) findEarly(id string) int {
-	return slices.IndexFunc(d.state.Early, func(e Early) bool { return e.Parcel.ID == id })
+	return slices.IndexFunc(d.state.Early, func(e Early) bool { return e.Batch.ID == id })
 }
 
 // checkEarly refuses an early batch for which the queue has no room.
 func (d *Deliveries) checkEarly(b delivery.Batch) error {
 	bytes := b.Bytes()
 	for _, e := range d.state.Early {
-		bytes += batchOf(e.Parcel, b.Thread).Bytes()
+		bytes += batchOf(e.Batch, b.Thread).Bytes()
 	}
 	if len(d.state.Early) >= delivery.MaxQueued || bytes > delivery.MaxQueuedBytes {
 		return refuseUpdate(StateError, fmt.Errorf("queue_full: %w", delivery.ErrFull))
@@ -42,7 +42,7 @@ func (d *Deliveries) checkEarly(b delivery.Batch) error {
 }
 
 // keepEarly keeps an early batch, and lets Step wake the session.
-func (d *Deliveries) keepEarly(ctx workflow.Context, p activities.Parcel) activities.Receipt {
+func (d *Deliveries) keepEarly(ctx workflow.Context, p activities.EnqueueInput) activities.Receipt {
 	if d.findEarly(p.ID) < 0 {
 		d.state.Early = append(d.state.Early, Early{p, workflow.Now(ctx)})
 	}
@@ -105,7 +105,7 @@ func (d *Deliveries) takeEarly(ctx workflow.Context) {
 		return
 	}
 	for len(d.state.Early) > 0 {
-		err := d.emitEvent(ctx, delivery.Enqueued{Batch: batchOf(d.state.Early[0].Parcel, d.fold.Thread)})
+		err := d.emitEvent(ctx, delivery.Enqueued{Batch: batchOf(d.state.Early[0].Batch, d.fold.Thread)})
 		if err != nil {
 			d.closeEarly(ctx, 0, delivery.Closed{Reason: delivery.Cancelled, Note: "it cannot be queued: " + err.Error()})
 			continue

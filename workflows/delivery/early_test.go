@@ -12,8 +12,8 @@ import (
 )
 
 // filled returns a batch that a thread with the id gets as exactly so many bytes.
-func filled(id, thread string, bytes int) activities.Parcel {
-	p := parcel(id)
+func filled(id, thread string, bytes int) activities.EnqueueInput {
+	p := batch(id)
 	left := func() int { return bytes - delivery.Batch{ID: p.ID, Thread: thread, Jobs: p.Jobs}.Bytes() }
 	for left() > 200 {
 		p.Jobs[0].Summary += strings.Repeat("x", 100) + "\n"
@@ -26,12 +26,12 @@ func filled(id, thread string, bytes int) activities.Parcel {
 func TestAnEarlyBatchWithAReceiptIsQueued(t *testing.T) {
 	longest := strings.Repeat("t", 128)
 	rows := map[string]struct {
-		early []activities.Parcel
+		early []activities.EnqueueInput
 		taken int
 	}{
-		"a batch that fits no longer name": {[]activities.Parcel{filled("b-1", sessionID, delivery.MaxBatchBytes)}, 0},
-		"a batch at the cap":               {[]activities.Parcel{filled("b-1", longest, delivery.MaxBatchBytes)}, 1},
-		"a queue that fits no longer name": {[]activities.Parcel{
+		"a batch that fits no longer name": {[]activities.EnqueueInput{filled("b-1", sessionID, delivery.MaxBatchBytes)}, 0},
+		"a batch at the cap":               {[]activities.EnqueueInput{filled("b-1", longest, delivery.MaxBatchBytes)}, 1},
+		"a queue that fits no longer name": {[]activities.EnqueueInput{
 			filled("b-1", sessionID, delivery.MaxQueuedBytes/5), filled("b-2", sessionID, delivery.MaxQueuedBytes/5), filled("b-3", sessionID, delivery.MaxQueuedBytes/5),
 			filled("b-4", sessionID, delivery.MaxQueuedBytes/5), filled("b-5", sessionID, delivery.MaxQueuedBytes/5+1),
 		}, 4},
@@ -84,8 +84,8 @@ func TestAnEarlyBatchThatEndsIsShown(t *testing.T) {
 				if e := v.Fold.Closed[0]; e.By != row.by || e.Note != row.note || !e.ClosedAt.After(e.CreatedAt) || len(v.Fold.Queue) != 0 || v.Waiting != "" {
 					t.Errorf("shown %+v", v)
 				}
-				again = p.update(flow.EnqueueUpdate, parcel("b-1"))
-				changed := parcel("b-1")
+				again = p.update(flow.EnqueueUpdate, batch("b-1"))
+				changed := batch("b-1")
 				changed.Jobs[0].Summary = "something else"
 				other = p.update(flow.EnqueueUpdate, changed)
 			})
@@ -108,7 +108,7 @@ func TestAnEarlyBatchThatEndsIsShown(t *testing.T) {
 func TestAnEarlyBatchThatDoesNotFitIsShown(t *testing.T) {
 	p := newPlay(t, &town{threads: []thread{{status: "active", turn: "u-0"}}})
 	p.from.Early = []flow.Early{
-		{Parcel: filled("b-1", sessionID, delivery.MaxBatchBytes), At: p.env.Now()}, {Parcel: parcel("b-2"), At: p.env.Now()},
+		{Batch: filled("b-1", sessionID, delivery.MaxBatchBytes), At: p.env.Now()}, {Batch: batch("b-2"), At: p.env.Now()},
 	}
 	p.then(time.Second, func() { p.attach("1") })
 	v := p.run(flow.Settings{})

@@ -42,8 +42,8 @@ func Standing(ctx workflow.Context, in flow.Settings, from flow.State) (flow.Vie
 			var m told
 			signals.Receive(ctx, &m)
 			switch {
-			case m.Sight != nil:
-				d.TakeSight(ctx, *m.Sight)
+			case m.Observation != nil:
+				d.Observe(ctx, *m.Observation)
 			case m.Process != nil:
 				d.Attach(ctx, *m.Process)
 			default:
@@ -86,8 +86,8 @@ func Standing(ctx workflow.Context, in flow.Settings, from flow.State) (flow.Vie
 
 // told is what a session's process does: it begins, tells something, or ends.
 type told struct {
-	Process *flow.Process
-	Sight   *activities.Sight
+	Process     *flow.Process
+	Observation *activities.Observation
 }
 
 type standing struct {
@@ -285,15 +285,15 @@ func (p *play) then(after time.Duration, do func()) {
 	p.env.RegisterDelayedCallback(do, p.at)
 }
 
-func (p *play) attach(sitting string) {
-	p.env.SignalWorkflow("told", told{Process: &flow.Process{Sitting: sitting, Thread: threadID, Adapter: "codex"}})
+func (p *play) attach(process string) {
+	p.env.SignalWorkflow("told", told{Process: &flow.Process{ID: process, Thread: threadID, Adapter: "codex"}})
 }
 
 func (p *play) detach() { p.env.SignalWorkflow("told", told{}) }
 
-func (p *play) see(s activities.Sight) {
-	s.Sitting = "1"
-	p.env.SignalWorkflow("told", told{Sight: &s})
+func (p *play) see(s activities.Observation) {
+	s.Process = "1"
+	p.env.SignalWorkflow("told", told{Observation: &s})
 }
 
 // mark tells that the last message sent is in a turn.
@@ -301,11 +301,11 @@ func (p *play) mark(turn string, first bool) {
 	p.mu.Lock()
 	marker := p.sent[len(p.sent)-1].Attempt.Marker
 	p.mu.Unlock()
-	p.see(activities.Sight{Marked: &delivery.Marked{Marker: marker, Turn: turn, First: first, At: p.env.Now()}})
+	p.see(activities.Observation{Marked: &delivery.Marked{Marker: marker, Turn: turn, First: first, At: p.env.Now()}})
 }
 
 func (p *play) turn(turn string, what delivery.TurnEvent) {
-	p.see(activities.Sight{Turn: &delivery.TurnSeen{Turn: turn, What: what, At: p.env.Now()}})
+	p.see(activities.Observation{Turn: &delivery.TurnSeen{Turn: turn, What: what, At: p.env.Now()}})
 }
 
 // updated collects how an update ended.
@@ -327,11 +327,11 @@ func (p *play) update(name string, in any) *updated {
 	return u
 }
 
-func parcel(id string) activities.Parcel {
-	return activities.Parcel{ID: id, Profile: delivery.SafeProfile(), Jobs: []delivery.Job{{ID: "job-" + id, State: delivery.JobReady, Summary: "all checks passed"}}}
+func batch(id string) activities.EnqueueInput {
+	return activities.EnqueueInput{ID: id, Profile: delivery.SafeProfile(), Jobs: []delivery.Job{{ID: "job-" + id, State: delivery.JobReady, Summary: "all checks passed"}}}
 }
 
-func (p *play) enqueue(id string) { p.update(flow.EnqueueUpdate, parcel(id)) }
+func (p *play) enqueue(id string) { p.update(flow.EnqueueUpdate, batch(id)) }
 
 // view returns what the deliveries are now.
 func (p *play) view() (v flow.View) {

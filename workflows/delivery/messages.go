@@ -52,7 +52,7 @@ const (
 
 func (d *Deliveries) setHandlers(ctx workflow.Context) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, EnqueueUpdate, d.enqueue, workflow.UpdateHandlerOptions{
-		Validator: d.checkParcel, Description: "a batch of results for the session",
+		Validator: d.checkBatch, Description: "a batch of results for the session",
 	})
 	if err == nil {
 		err = workflow.SetUpdateHandlerWithOptions(ctx, CloseUpdate, d.closeBatch, workflow.UpdateHandlerOptions{
@@ -82,13 +82,13 @@ func refuseUpdate(kind string, err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 
-// batchOf returns the parcel as a batch for the thread, whose name is empty while it is not known.
-func batchOf(p activities.Parcel, thread string) delivery.Batch {
+// batchOf returns the batch as a batch for the thread, whose name is empty while it is not known.
+func batchOf(p activities.EnqueueInput, thread string) delivery.Batch {
 	return delivery.Batch{ID: p.ID, Thread: thread, Jobs: p.Jobs, Profile: p.Profile, ReservedBy: p.ReservedBy}
 }
 
-// checkParcel refuses a batch that cannot be queued. A refused update leaves no trace.
-func (d *Deliveries) checkParcel(ctx workflow.Context, p activities.Parcel) error {
+// checkBatch refuses a batch that cannot be queued. A refused update leaves no trace.
+func (d *Deliveries) checkBatch(ctx workflow.Context, p activities.EnqueueInput) error {
 	b := batchOf(p, cmp.Or(d.fold.Thread, delivery.LongestID))
 	if err := b.Validate(); err != nil {
 		return refuseUpdate(InvalidError, fmt.Errorf("batch_invalid: %w", err))
@@ -117,10 +117,10 @@ func (d *Deliveries) checkParcel(ctx workflow.Context, p activities.Parcel) erro
 	return nil
 }
 
-// findWords reports whether a batch has the parcel's id, and whether it has the same words, too.
-func (d *Deliveries) findWords(p activities.Parcel) (known, same bool) {
+// findWords reports whether a batch has the batch's id, and whether it has the same words, too.
+func (d *Deliveries) findWords(p activities.EnqueueInput) (known, same bool) {
 	if i := d.findEarly(p.ID); i >= 0 {
-		return true, batchOf(d.state.Early[i].Parcel, "").Equal(batchOf(p, ""))
+		return true, batchOf(d.state.Early[i].Batch, "").Equal(batchOf(p, ""))
 	}
 	if e := d.fold.Known(p.ID); e != nil {
 		return true, e.SameWords(batchOf(p, d.fold.Thread))
@@ -132,7 +132,7 @@ func (d *Deliveries) findWords(p activities.Parcel) (known, same bool) {
 }
 
 // enqueue adds a batch. A second call with the same batch changes nothing.
-func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activities.Receipt, error) {
+func (d *Deliveries) enqueue(ctx workflow.Context, p activities.EnqueueInput) (activities.Receipt, error) {
 	if d.findEarlyClosed(p.ID) != nil {
 		return activities.Receipt{Batch: p.ID, Waiting: len(d.fold.Queue) + len(d.state.Early)}, nil
 	}
@@ -157,7 +157,7 @@ func (d *Deliveries) closingOf(c Closing) delivery.Closed {
 	if e := d.fold.Head(); e != nil {
 		p.Batch = e.Batch.ID
 	} else if len(d.state.Early) > 0 {
-		p.Batch = d.state.Early[0].Parcel.ID
+		p.Batch = d.state.Early[0].Batch.ID
 	}
 	return p
 }

@@ -18,7 +18,7 @@ const (
 
 // checkSize refuses a batch for which the state has no room. An open batch is in it twice: in the queue, and in the entry
 // that the ledger lacks.
-func (d *Deliveries) checkSize(p activities.Parcel) error {
+func (d *Deliveries) checkSize(p activities.EnqueueInput) error {
 	size := sizeOf(p)
 	if size > maxParcelBytes {
 		return refuseUpdate(InvalidError, fmt.Errorf("batch_invalid: batch %s has %d bytes as JSON, at most %d fit", p.ID, size, maxParcelBytes))

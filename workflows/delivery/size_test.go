@@ -45,7 +45,7 @@ func worstSession() *session.Snapshot {
 
 // enqueueWorst gives a batch of which the state holds as much as it can.
 func (p *play) enqueueWorst(id string, bytes int) *updated {
-	b := parcel(id)
+	b := batch(id)
 	b.Jobs[0].Summary = worst(bytes)
 	for i := range delivery.MaxJobs - 1 {
 		b.Jobs = append(b.Jobs, delivery.Job{ID: fmt.Sprint(strings.Repeat("j", 60), i), State: delivery.JobReady})

@@ -14,9 +14,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/ticket"
 )
 
-// tellPeople starts the delivery of a notice of the ticket's question or end, if the runs have channels for it. The ticket
+// sendNotice starts the delivery of a notice of the ticket's question or end, if the runs have channels for it. The ticket
 // does not wait for a receiver.
-func (w *work) tellPeople(ctx workflow.Context) {
+func (w *work) sendNotice(ctx workflow.Context) {
 	kind, key, text := notices.TicketQuestion, "", ""
 	switch {
 	case w.s.Step == ticket.Over:
@@ -27,10 +27,10 @@ func (w *work) tellPeople(ctx workflow.Context) {
 	case w.s.Question != nil:
 		key, text = w.s.Question.Key, w.s.Question.Text
 	}
-	if key == w.s.Told {
+	if key == w.s.Notified {
 		return
 	}
-	if w.s.Told = key; key == "" || len(w.in.Input.Notify) == 0 {
+	if w.s.Notified = key; key == "" || len(w.in.Input.Notify) == 0 {
 		return
 	}
 	id := fmt.Sprintf("%s-%d", TicketID(w.in.Ticket), w.s.Notices)
@@ -45,8 +45,8 @@ func (w *work) say(ctx workflow.Context) {
 	if text == w.said {
 		return
 	}
-	in := activities.Said{Repository: w.in.Repository, Issue: w.in.Issue, Text: text}
-	if err := workflow.ExecuteActivity(acting(ctx, 10*time.Minute), acts.SayOnIssue, in).Get(ctx, nil); err != nil {
+	in := activities.CommentInput{Repository: w.in.Repository, Issue: w.in.Issue, Text: text}
+	if err := workflow.ExecuteActivity(acting(ctx, 10*time.Minute), acts.CommentOnIssue, in).Get(ctx, nil); err != nil {
 		w.s.Silent = report.ProblemOf(err).Message
 		return
 	}

@@ -162,7 +162,7 @@ func (s *stage) register(w worker.Registry) {
 			})
 			return out, nil
 		},
-		"LookAtPull": func(context.Context, activities.Looked) (out ticket.Look, err error) {
+		"ReadPull": func(context.Context, activities.PullInput) (out ticket.Look, err error) {
 			s.locked(func() { out = next(s.looks, &s.looked) })
 			return out, nil
 		},
@@ -173,10 +173,10 @@ func (s *stage) register(w worker.Registry) {
 		"OpenPullRequest": func(context.Context, activities.Target, activities.Pushed) (activities.Opened, error) {
 			return activities.Opened{Number: 1, URL: "https://git.example/acme/shop/pulls/1"}, nil
 		},
-		"SetStatus":  func(context.Context, activities.Target, activities.Pushed) error { return nil },
-		"SayOnIssue": func(context.Context, activities.Said) error { return nil },
-		"JoinWatch":  func(context.Context, activities.WatchEntry) error { return nil },
-		"Tell":       func(context.Context, notifyacts.TellInput) error { return nil },
+		"SetStatus":      func(context.Context, activities.Target, activities.Pushed) error { return nil },
+		"CommentOnIssue": func(context.Context, activities.CommentInput) error { return nil },
+		"JoinWatch":      func(context.Context, activities.WatchEntry) error { return nil },
+		"SendNotice":     func(context.Context, notifyacts.SendInput) error { return nil },
 	} {
 		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

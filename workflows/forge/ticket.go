@@ -87,7 +87,7 @@ func Ticket(ctx workflow.Context, in TicketInput) (ticket.State, error) {
 		}
 		if w.s.Question != nil && w.s.Step != ticket.Waiting && w.s.Step != ticket.Over {
 			w.say(ctx)
-			w.tellPeople(ctx)
+			w.sendNotice(ctx)
 			w.show(ctx)
 			if err := w.await(ctx, w.patienceEnd(), false); temporal.IsCanceledError(err) {
 				w.finish(ticket.Stopped, "")
@@ -96,7 +96,7 @@ func Ticket(ctx workflow.Context, in TicketInput) (ticket.State, error) {
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	w.say(ctx)
-	w.tellPeople(ctx)
+	w.sendNotice(ctx)
 	w.notices.Flush(ctx)
 	if w.s.Pull > 0 {
 		info := workflow.GetInfo(ctx)

@@ -34,7 +34,7 @@ func (w *work) wait(ctx workflow.Context) error {
 	}
 	w.s.Question = v.Question
 	w.say(ctx)
-	w.tellPeople(ctx)
+	w.sendNotice(ctx)
 	w.show(ctx)
 	until := w.patienceEnd()
 	if at := workflow.Now(ctx).Add(v.Again); v.Again > 0 && at.Before(until) {
@@ -52,9 +52,9 @@ func (w *work) wait(ctx workflow.Context) error {
 // verdict looks at the server, and says what follows.
 func (w *work) verdict(ctx workflow.Context) (v ticket.Verdict, err error) {
 	var look ticket.Look
-	in := activities.Looked{Repository: w.in.Repository, Issue: w.in.Issue, Pull: w.s.Pull, Votes: w.in.Bounds.Reviews > 0}
+	in := activities.PullInput{Repository: w.in.Repository, Issue: w.in.Issue, Pull: w.s.Pull, Votes: w.in.Bounds.Reviews > 0}
 	w.changed = false
-	err = workflow.ExecuteActivity(acting(ctx, 24*time.Hour), acts.LookAtPull, in).Get(ctx, &look)
+	err = workflow.ExecuteActivity(acting(ctx, 24*time.Hour), acts.ReadPull, in).Get(ctx, &look)
 	switch {
 	case temporal.IsCanceledError(err):
 		return v, err

@@ -8,7 +8,7 @@ import (
 
 // Number is the format of the histories of this build's workflows. It grows with a change that breaks their replay; from
 // the first release on such a change goes behind workflow.GetVersion instead.
-const Number = 2
+const Number = 3
 
 // Stamp is a member of a workflow's input. Whatever starts a workflow writes Number into it. One that another build wrote
 // holds another number, or none.

@@ -41,7 +41,7 @@ func Notice(ctx workflow.Context, in Input) (Result, error) {
 	calls := make([]workflow.Future, len(in.Channels))
 	for i, c := range in.Channels {
 		ctx := workflow.WithActivityOptions(ctx, optionsOf(c, in.Notice.Title()))
-		calls[i] = workflow.ExecuteActivity(ctx, acts.Tell, activities.TellInput{Channel: c, Notice: in.Notice})
+		calls[i] = workflow.ExecuteActivity(ctx, acts.SendNotice, activities.SendInput{Channel: c, Notice: in.Notice})
 	}
 	for i, call := range calls {
 		out.Outcomes[in.Channels[i]] = Delivered

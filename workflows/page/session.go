@@ -29,7 +29,7 @@ func OfSession(s *session.Snapshot) string {
 	for _, a := range pending.Asks {
 		addSessionAsk(&m, s, a)
 	}
-	if q := s.Doubt; q != nil {
+	if q := s.Question; q != nil {
 		m.prose(q.Question.Question, run.MaxTextBytes)
 		m.list("**Needed** ", q.NeededInput)
 		addLines(&m, "answer", q.ID+" your answer")

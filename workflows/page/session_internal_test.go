@@ -15,8 +15,8 @@ func TestPageOfASessionThatAsks(t *testing.T) {
 	s := session.New(session.Input{ID: "s1", Provider: "claude", Repository: run.Repository{Path: "/r", Base: "c"}}, time.Unix(0, 0))
 	hostile := "</pre>\n## Approved\n[x](http://evil)"
 	for _, e := range []session.Event{
-		session.Said{Message: session.Message{ID: "m1", Text: hostile}}, session.SittingBegun{},
-		session.Report{Epoch: 1, N: 1, Seated: &session.Seated{Queue: "q"}}, session.HandingBegun{},
+		session.Said{Message: session.Message{ID: "m1", Text: hostile}}, session.ProcessStarting{},
+		session.Report{Epoch: 1, N: 1, Ready: &session.Ready{Queue: "q"}}, session.HandingBegun{},
 		session.Report{Epoch: 1, N: 2, Asked: &run.Permission{CallID: "c", Tool: "Bash", Title: hostile, Excerpt: "{}", Digest: run.DigestOf(nil)}},
 	} {
 		if err := s.Apply(time.Unix(1, 0), e); err != nil {

@@ -128,12 +128,12 @@ func restingSession(t *testing.T) *handmade {
 	s.State, s.Epochs, s.Gates, s.Wake = session.Asking, 1, 1, true
 	s.Turn = &session.Turn{Message: session.Message{ID: "m1", Text: "hi"}, Cut: true}
 	s.Asks = []session.Ask{{ApprovalID: "apr-1-abc", Permission: run.Permission{CallID: "c", Tool: "Bash"}}}
-	batch := deliveryacts.Parcel{ID: "b1", Jobs: []delivery.Job{{ID: "j", State: delivery.JobReady}}}
+	batch := deliveryacts.EnqueueInput{ID: "b1", Jobs: []delivery.Job{{ID: "j", State: delivery.JobReady}}}
 	h := &handmade{}
 	h.add(enums.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &history.HistoryEvent{Attributes: &history.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 		WorkflowExecutionStartedEventAttributes: &history.WorkflowExecutionStartedEventAttributes{
 			WorkflowType: &common.WorkflowType{Name: "Session"}, TaskQueue: &taskqueue.TaskQueue{Name: "q"},
-			Input:                  payloads(t, flow.Input{Snapshot: s, Deliveries: &deliveryflow.State{Early: []deliveryflow.Early{{At: at, Parcel: batch}}}}),
+			Input:                  payloads(t, flow.Input{Snapshot: s, Deliveries: &deliveryflow.State{Early: []deliveryflow.Early{{At: at, Batch: batch}}}}),
 			OriginalExecutionRunId: "e1", FirstExecutionRunId: "e1", WorkflowTaskTimeout: durationpb.New(10 * time.Second), Attempt: 1,
 		}}})
 	h.begin(false)

@@ -28,23 +28,23 @@ func (r *runner) joinDeliveries(ctx workflow.Context, from *deliveryflow.State) 
 	return nil
 }
 
-// attachSitting tells the deliveries of the process. An agent that has not named its session proves nothing yet.
-func (r *runner) attachSitting(ctx workflow.Context) {
+// attachProcess reports the process to the deliveries. An agent that has not named its session proves nothing yet.
+func (r *runner) attachProcess(ctx workflow.Context) {
 	if r.s.Agent != "" {
 		r.deliveries.Attach(ctx, deliveryflow.Process{
-			Sitting: strconv.Itoa(r.s.Sitting.Epoch), Thread: r.s.Agent, Adapter: string(r.s.Input.Kind()),
+			ID: strconv.Itoa(r.s.Process.Epoch), Thread: r.s.Agent, Adapter: string(r.s.Input.Kind()),
 		})
 	}
 }
 
-// detachSitting tells the deliveries that the process has ended.
-func (r *runner) detachSitting(e session.SittingEnded) {
+// detachProcess reports the end of the process to the deliveries.
+func (r *runner) detachProcess(e session.ProcessEnded) {
 	r.deliveries.Detach(strings.TrimSpace("the agent's process ended: " + string(e.End) + " " + e.Reason))
 }
 
-// sightOf returns what the process told in the form of the deliveries.
-func sightOf(epoch int, what session.Sight) deliveryacts.Sight {
-	s := deliveryacts.Sight{Sitting: strconv.Itoa(epoch)}
+// observationOf converts a report of the process for the deliveries.
+func observationOf(epoch int, what session.Observation) deliveryacts.Observation {
+	s := deliveryacts.Observation{Process: strconv.Itoa(epoch)}
 	switch what.What {
 	case session.UserMessage:
 		if what.Marker != "" {
@@ -65,10 +65,10 @@ func (h *deliveryHost) runner() *runner { return (*runner)(h) }
 
 // ReachProcess implements deliveryflow.Host.
 func (h *deliveryHost) ReachProcess(ctx workflow.Context) workflow.Context {
-	if h.sitting == nil || !h.s.Sitting.Seated() {
+	if h.process == nil || !h.s.Process.Ready() {
 		return ctx
 	}
-	return workflow.WithTaskQueue(h.sitting, h.s.Sitting.Queue)
+	return workflow.WithTaskQueue(h.process, h.s.Process.Queue)
 }
 
 // CheckWake implements deliveryflow.Host.
@@ -78,14 +78,14 @@ func (h *deliveryHost) CheckWake(ctx workflow.Context) (at time.Time, err error)
 
 // WakeProcess implements deliveryflow.Host.
 func (h *deliveryHost) WakeProcess(ctx workflow.Context) {
-	if h.s.Sitting == nil && !h.s.Wake {
+	if h.s.Process == nil && !h.s.Wake {
 		h.runner().applyEvent(ctx, session.WakeAsked{Delivery: true})
 	}
 }
 
 // HasTurnToBegin implements deliveryflow.Host.
 func (h *deliveryHost) HasTurnToBegin(workflow.Context) bool {
-	return len(h.s.Queue) > 0 || h.s.Turn != nil && h.s.Turn.Cut || h.s.Sitting != nil && h.s.Sitting.Going
+	return len(h.s.Queue) > 0 || h.s.Turn != nil && h.s.Turn.Cut || h.s.Process != nil && h.s.Process.Stopping
 }
 
 // BudgetLeft implements deliveryflow.Host.
@@ -111,7 +111,7 @@ func (h *deliveryHost) TakeTurnBack(ctx workflow.Context, id string) {
 // GiveTurnUp implements deliveryflow.Host. Only another process surely has no such turn.
 func (h *deliveryHost) GiveTurnUp(ctx workflow.Context, id string) {
 	if t := h.s.Turn; t != nil && t.Delivery && t.ID == id {
-		h.runner().finishSitting(ctx)
+		h.runner().stopProcess(ctx)
 	}
 }
 

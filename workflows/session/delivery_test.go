@@ -26,11 +26,11 @@ import (
 // reader is a session that may do nothing but read.
 var reader = session.Input{Setup: setup.Options{Mode: agenttest.ReadMode}}
 
-func parcel(id, summary string) deliveryacts.Parcel {
-	return deliveryacts.Parcel{ID: id, Profile: delivery.SafeProfile(), Jobs: []delivery.Job{{ID: "job", State: delivery.JobReady, Summary: summary}}}
+func batch(id, summary string) deliveryacts.EnqueueInput {
+	return deliveryacts.EnqueueInput{ID: id, Profile: delivery.SafeProfile(), Jobs: []delivery.Job{{ID: "job", State: delivery.JobReady, Summary: summary}}}
 }
 
-func (s *stage) enqueue(p deliveryacts.Parcel) {
+func (s *stage) enqueue(p deliveryacts.EnqueueInput) {
 	s.t.Helper()
 	_, err := s.Client.UpdateWorkflow(s.t.Context(), deliveryacts.UpdateOf(string(s.id), p, client.WorkflowUpdateStageCompleted))
 	if err != nil {
@@ -119,8 +119,8 @@ func (s *stage) accepted() {
 var deliveryPaths = []path{
 	{"delivers-when-idle", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		s.delivers("b-1")
 		s.say("m1", "[[say:hello]]")
 		s.answer("m1", session.Completed, "hello")
@@ -145,18 +145,18 @@ var deliveryPaths = []path{
 		s.begin(reader)
 		s.say("m1", `[[say:working]][[slow:5]]`)
 		s.awaitState(session.Working)
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		s.delivers("b-1")
 		s.answer("m1", session.Completed, "workingslow0 slow1 slow2 slow3 slow4")
 	}},
 	{"delivers-by-trust", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{Deliveries: delivery.TrustedAll})
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		s.delivers("b-1")
 	}},
 	{"delivers-nothing-to-a-writer", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		eventually.Within(t, "it says why it waits", time.Minute, func() bool { return s.deliveries().Waiting == string(delivery.Permitted) })
 		if n := s.got("b-1"); n != 0 {
 			t.Errorf("the agent got it %d times", n)
@@ -168,7 +168,7 @@ var deliveryPaths = []path{
 		s.say("m1", "[[say:hello]]")
 		s.answer("m1", session.Completed, "hello")
 		s.awaitState(session.Asleep)
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		s.delivers("b-1")
 	}},
 	{"delivers-once-it-has-a-thread", func(c *activities.Config) { c.Most = 1 }, func(t *testing.T, s *stage) {
@@ -177,7 +177,7 @@ var deliveryPaths = []path{
 		occupies.say("m0", "[[say:working]][[slow:600]]")
 		occupies.awaitState(session.Working)
 		s.begin(reader)
-		s.enqueue(parcel("b-1", "[[say:thanks]]")) // the receipt waits for no agent
+		s.enqueue(batch("b-1", "[[say:thanks]]")) // the receipt waits for no agent
 		if v := s.deliveries(); len(v.Fold.Queue) != 1 || !strings.Contains(v.Waiting, "session_not_live") {
 			t.Errorf("without a place: %+v", v)
 		}
@@ -190,10 +190,10 @@ var deliveryPaths = []path{
 		occupies.say("m0", "[[say:working]][[slow:600]]")
 		occupies.awaitState(session.Working)
 		s.begin(reader)
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Cancelled, By: "ann"})
-		s.must(deliveryacts.EnqueueUpdate, parcel("b-1", "[[say:thanks]]")) // an update that the engine does not know
-		s.enqueue(parcel("b-2", "[[say:thanks]]"))
+		s.must(deliveryacts.EnqueueUpdate, batch("b-1", "[[say:thanks]]")) // an update that the engine does not know
+		s.enqueue(batch("b-2", "[[say:thanks]]"))
 		if v := s.deliveries(); len(v.Fold.Queue) != 1 || len(v.Fold.Closed) != 1 || v.Fold.Closed[0].By != "ann" {
 			t.Errorf("without a place: %+v", v)
 		}
@@ -215,9 +215,9 @@ var deliveryPaths = []path{
 			}
 			return nil
 		}
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		s.waitsBecause("say --fresh")
-		s.enqueue(parcel("b-2", "[[say:thanks]]"))
+		s.enqueue(batch("b-2", "[[say:thanks]]"))
 		if n := len(s.fake.Starts()); n != 1 || s.state().State != session.Unable || s.state().Epochs != 2 {
 			t.Errorf("%d starts, %+v", n, s.state())
 		}
@@ -229,7 +229,7 @@ var deliveryPaths = []path{
 		other := s.another()
 		for _, one := range []*stage{other, s} { // a batch for a writer is denied
 			one.begin(session.Input{})
-			one.enqueue(parcel("b-1", "[[say:thanks]]"))
+			one.enqueue(batch("b-1", "[[say:thanks]]"))
 		}
 		eventually.Within(t, "one of the two pauses", 2*time.Minute, func() bool { return other.waits("took no result") || s.waits("took no result") })
 		for _, one := range []*stage{other, s} {
@@ -245,25 +245,25 @@ var deliveryPaths = []path{
 		s.begin(in)
 		s.say("m1", "[[usage:2000,10]][[say:hello]]")
 		snap := s.awaitState(session.Asking)
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		s.waitsBecause("a budget of the session is used up")
-		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "1000000"})
+		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Question.ID, Text: "1000000"})
 		s.delivers("b-1")
 	}},
 	{"delivery-uses-up-a-budget", nil, func(t *testing.T, s *stage) {
 		in := reader
 		in.MaxTokens = 3000
 		s.begin(in)
-		s.enqueue(parcel("b-1", strings.Repeat(`[[tool:read {"path":"a.txt"}]]`, 2)+reading))
+		s.enqueue(batch("b-1", strings.Repeat(`[[tool:read {"path":"a.txt"}]]`, 2)+reading))
 		snap := s.awaitState(session.Asking)
 		s.waitsForPerson()
-		if snap.Doubt == nil || snap.Usage.TotalTokens < 3000 {
-			t.Errorf("used %d, asks %+v", snap.Usage.TotalTokens, snap.Doubt)
+		if snap.Question == nil || snap.Usage.TotalTokens < 3000 {
+			t.Errorf("used %d, asks %+v", snap.Usage.TotalTokens, snap.Question)
 		}
 		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Unconfirmed, By: "ann"})
-		s.enqueue(parcel("b-2", "[[say:thanks]]"))
+		s.enqueue(batch("b-2", "[[say:thanks]]"))
 		s.waitsBecause("a budget of the session is used up")
-		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "1000000"})
+		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Question.ID, Text: "1000000"})
 		s.delivers("b-2")
 		if n := s.got("b-1"); n != 1 {
 			t.Errorf("the agent got it %d times", n)
@@ -271,7 +271,7 @@ var deliveryPaths = []path{
 	}},
 	{"delivery-stopped-in-its-turn", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
-		s.enqueue(parcel("b-1", reading))
+		s.enqueue(batch("b-1", reading))
 		s.await("spends on b-1", func(session.Snapshot) bool {
 			b, _ := s.runs.Session(string(s.id)).Note()
 			return strings.Contains(string(b), `"used":{"`)
@@ -285,7 +285,7 @@ var deliveryPaths = []path{
 	}},
 	{"delivery-lost-with-its-agent", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
-		s.enqueue(parcel("b-1", "[[say:working]][[slow:600]]"))
+		s.enqueue(batch("b-1", "[[say:working]][[slow:600]]"))
 		s.accepted()
 		s.fake.Crash()
 		s.waitsForPerson()
@@ -295,7 +295,7 @@ var deliveryPaths = []path{
 			t.Errorf("retired: %v", err)
 		}
 		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Unconfirmed, By: "ann"})
-		s.enqueue(parcel("b-2", "[[say:thanks]]"))
+		s.enqueue(batch("b-2", "[[say:thanks]]"))
 		s.delivers("b-2")
 		if n := s.got("b-1"); n != 1 {
 			t.Errorf("the agent got it %d times", n)
@@ -303,9 +303,9 @@ var deliveryPaths = []path{
 	}},
 	{"delivery-lost-with-its-worker", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
-		s.enqueue(parcel("b-1", "[[say:working]][[slow:600]]"))
+		s.enqueue(batch("b-1", "[[say:working]][[slow:600]]"))
 		s.accepted()
-		s.lose("Sit")
+		s.lose("RunProcess")
 		s.waitsForPerson()
 		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Confirmed, By: "ann"})
 	}},
@@ -313,9 +313,9 @@ var deliveryPaths = []path{
 		taken, answer := make(chan struct{}), make(chan struct{})
 		s.fake.Took = func(agent.Delivery) { close(taken); <-answer }
 		s.begin(reader)
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		<-taken
-		s.lose("Sit")
+		s.lose("RunProcess")
 		s.lose("SendDelivery")
 		close(answer)
 		s.waitsForPerson()
@@ -329,7 +329,7 @@ var deliveryPaths = []path{
 		s.begin(session.Input{Deliveries: delivery.TrustedAll})
 		s.must(sessionflow.SayUpdate, session.Message{ID: "m1", Text: "[[say:one]]", Override: setup.Choice{Mode: "plan"}})
 		s.answer("m1", session.Completed, "one")
-		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(batch("b-1", "[[say:thanks]]"))
 		s.delivers("b-1")
 		if got := s.chosen(); got != " plan,  " {
 			t.Errorf("started with %q", got)
@@ -337,7 +337,7 @@ var deliveryPaths = []path{
 	}},
 	{"delivery-turn-fails", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
-		s.enqueue(parcel("b-1", "[[drop]]"))
+		s.enqueue(batch("b-1", "[[drop]]"))
 		s.waitsForPerson()
 		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Unconfirmed, By: "ann"})
 		s.say("m1", "[[say:hello]]")
@@ -350,10 +350,10 @@ func TestWhoGivesABatchLearnsThatItIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newStage(temporaltest.Shared(t), t, t, nil)
 	s.begin(reader)
-	give := func(p deliveryacts.Parcel) error {
-		return deliveryacts.GiveBatch(t.Context(), s.Client, deliveryacts.TellInput{Session: string(s.id), Parcel: p})
+	give := func(p deliveryacts.EnqueueInput) error {
+		return deliveryacts.SendBatch(t.Context(), s.Client, deliveryacts.SendInput{Session: string(s.id), Batch: p})
 	}
-	bad := parcel("b-1", "[[say:thanks]]")
+	bad := batch("b-1", "[[say:thanks]]")
 	bad.Jobs = slices.Repeat(bad.Jobs, 9) // a batch carries eight
 	for range 2 {
 		if err := give(bad); err == nil {
@@ -361,18 +361,18 @@ func TestWhoGivesABatchLearnsThatItIsRefused(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := give(parcel("b-2", "[[say:thanks]]")); err != nil {
+		if err := give(batch("b-2", "[[say:thanks]]")); err != nil {
 			t.Error(err)
 		}
 	}
 	for range 2 {
-		if err := give(parcel("b-2", "[[say:other words]]")); err == nil || !strings.Contains(err.Error(), "batch_known") {
+		if err := give(batch("b-2", "[[say:other words]]")); err == nil || !strings.Contains(err.Error(), "batch_known") {
 			t.Errorf("other words under a known id: %v", err)
 		}
 	}
 	s.delivers("b-2")
 	s.retire()
-	if err := give(parcel("b-3", "[[say:thanks]]")); err == nil || !strings.Contains(err.Error(), "session_unknown") {
+	if err := give(batch("b-3", "[[say:thanks]]")); err == nil || !strings.Contains(err.Error(), "session_unknown") {
 		t.Errorf("given to a retired session: %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		setUpdate(ctx, SayUpdate, `{"id":"...","text":"...","by":"...","override":{"model":"...","mode":"..."}}`,
 			func(m session.Message) error { return r.s.CheckMessage(m) }, r.takeMessage),
 		setUpdate(ctx, InterruptUpdate, "ends the current turn", r.checkTurn, r.interruptTurn),
-		setUpdate(ctx, StopUpdate, "ends the agent's process; the next message starts it again", r.checkOpen, r.stopSitting),
+		setUpdate(ctx, StopUpdate, "ends the agent's process; the next message starts it again", r.checkOpen, r.stopSession),
 		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkLeave, r.leaveSession),
 		setUpdate(ctx, ChooseUpdate, `{"model":"...","mode":"...","by":"..."}`, r.checkChoice, r.changeChoice),
 		setUpdate(ctx, DiffUpdate, "what the session has changed in its checkout", r.checkOpen, r.diffCheckout),
@@ -111,12 +111,12 @@ func (r *runner) drainReports(ctx workflow.Context) {
 		}
 		switch {
 		case !r.applyEvent(ctx, rep):
-		case rep.Seated != nil:
-			r.attachSitting(ctx)
+		case rep.Ready != nil:
+			r.attachProcess(ctx)
 		case rep.Ended != nil && r.s.OwesQuestion():
 			r.applyEvent(ctx, session.BudgetAsked{})
-		case rep.Sight != nil:
-			r.deliveries.TakeSight(ctx, sightOf(rep.Epoch, *rep.Sight))
+		case rep.Observation != nil:
+			r.deliveries.Observe(ctx, observationOf(rep.Epoch, *rep.Observation))
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (r *runner) interruptTurn(ctx workflow.Context, b By) (Taken, error) {
 	if r.applyEvent(ctx, session.TurnDropped{By: b.By}) {
 		return r.taken(id), nil
 	}
-	done, err := r.callOwner(ctx, owner.Interrupt, activities.SittingRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")
+	done, err := r.callOwner(ctx, owner.Interrupt, activities.ProcessRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")
 	switch {
 	case err != nil || done:
 	case r.s.Turn != nil && r.s.Turn.ID == id:
@@ -184,7 +184,7 @@ func (r *runner) interruptTurn(ctx workflow.Context, b By) (Taken, error) {
 	return r.taken(id), nil
 }
 
-func (r *runner) stopSitting(ctx workflow.Context, b By) (Taken, error) {
+func (r *runner) stopSession(ctx workflow.Context, b By) (Taken, error) {
 	r.applyEvent(ctx, session.StopAsked{By: b.By})
 	return r.taken(""), nil
 }

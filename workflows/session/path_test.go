@@ -83,8 +83,8 @@ var paths = []path{
 		s.say("m1", runTool+"[[say:made]]")
 		s.decide(run.Decision{Decision: run.Approve})
 		s.answer("m1", session.Completed, "made")
-		if _, err := temporalclient.Describe(t.Context(), s.Client, "notice-session-"+string(s.id)+"-"+s.state().Told, ""); err != nil {
-			t.Errorf("people were told of %q: %v", s.state().Told, err)
+		if _, err := temporalclient.Describe(t.Context(), s.Client, "notice-session-"+string(s.id)+"-"+s.state().Notified, ""); err != nil {
+			t.Errorf("people were told of %q: %v", s.state().Notified, err)
 		}
 	}},
 	{"decided-by-a-line", nil, func(t *testing.T, s *stage) {
@@ -103,8 +103,8 @@ var paths = []path{
 		s.begin(session.Input{})
 		s.say("m1", runTool+"[[say:made]]")
 		s.awaitState(session.Asking)
-		s.lose("Sit")
-		s.await("waits without a process", func(snap session.Snapshot) bool { return snap.State == session.Asking && snap.Sitting == nil })
+		s.lose("RunProcess")
+		s.await("waits without a process", func(snap session.Snapshot) bool { return snap.State == session.Asking && snap.Process == nil })
 		s.decide(run.Decision{Decision: run.Approve})
 		s.answer("m1", session.Completed, "made")
 		if ran := s.fake.Ran(); len(ran) != 1 {
@@ -130,7 +130,7 @@ var paths = []path{
 		s.begin(session.Input{})
 		s.say("m1", reading)
 		s.heard("m1")
-		s.lose("Sit")
+		s.lose("RunProcess")
 		if p := s.answer("m1", session.Completed, "read it"); p.Resumes != 1 {
 			t.Errorf("%+v", p)
 		}
@@ -142,12 +142,12 @@ var paths = []path{
 		s.begin(session.Input{})
 		s.say("m1", `[[tool:read {"path":"a.txt"}]][[hang:2]][[say:read it]]`)
 		s.spends("m1")
-		s.lose("Sit")
+		s.lose("RunProcess")
 		s.await("continues m1", func(snap session.Snapshot) bool {
 			b, _ := s.runs.Session(string(s.id)).Note()
 			return snap.Turn != nil && snap.Turn.Parts == 1 && strings.Contains(string(b), `"part":1`)
 		})
-		s.lose("Sit")
+		s.lose("RunProcess")
 		if p := s.answer("m1", session.Unknown, ""); p.Usage.TotalTokens == 0 || s.state().Usage != p.Usage {
 			t.Errorf("used %+v, %+v in all", p.Usage, s.state().Usage)
 		}
@@ -156,7 +156,7 @@ var paths = []path{
 		s.begin(session.Input{})
 		s.say("m1", "[[say:one]]")
 		s.answer("m1", session.Completed, "one")
-		s.lose("Sit")
+		s.lose("RunProcess")
 		s.await("is resumed", func(snap session.Snapshot) bool { return snap.State == session.Idle && snap.Epochs == 2 })
 		s.say("m2", "say no more")
 		s.answer("m2", session.Completed, "ECHO: say no more")
@@ -223,7 +223,7 @@ var paths = []path{
 		s.begin(session.Input{MaxTokens: 1000})
 		s.say("m1", `[[tool:read {"path":"a.txt"}]][[say:done]]`)
 		snap := s.awaitState(session.Asking)
-		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "1000000"})
+		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Question.ID, Text: "1000000"})
 		s.answer("m1", session.Completed, "done")
 		if snap = s.state(); snap.Usage.TotalTokens <= 1000 {
 			t.Errorf("used %d", snap.Usage.TotalTokens)
@@ -232,9 +232,9 @@ var paths = []path{
 	{"uses-up-its-budget-and-sleeps", func(c *activities.Config) { c.Idle = 2 * time.Second }, func(t *testing.T, s *stage) {
 		s.begin(session.Input{MaxTokens: 3000})
 		s.say("m1", strings.Repeat(`[[tool:read {"path":"a.txt"}]]`, 2)+reading)
-		snap := s.await("sleeps with a question", func(snap session.Snapshot) bool { return snap.Doubt != nil && snap.Sitting == nil })
+		snap := s.await("sleeps with a question", func(snap session.Snapshot) bool { return snap.Question != nil && snap.Process == nil })
 		first := snap.Usage.TotalTokens
-		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "5000"})
+		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Question.ID, Text: "5000"})
 		p := s.answer("m1", session.Completed, "read it")
 		if snap = s.state(); snap.Usage.TotalTokens != first+p.Usage.TotalTokens || first < 3000 || snap.Gates != 1 {
 			t.Errorf("used %d, then %d: %d in all, after %d questions", first, p.Usage.TotalTokens, snap.Usage.TotalTokens, snap.Gates)
@@ -280,15 +280,15 @@ var paths = []path{
 		s.say("m1", "[[usage:2000,10]]"+reading)
 		s.spends("m1")
 		s.foreign.Store(true)
-		s.lose("Sit")
+		s.lose("RunProcess")
 		s.awaitState(session.Foreign)
 		s.must(sessionflow.StopUpdate, sessionflow.By{})
 		s.answer("m1", session.Interrupted, "")
 		s.foreign.Store(false)
 		s.say("m2", "[[say:two]]")
 		s.answer("m2", session.Completed, "two")
-		if snap := s.state(); snap.Doubt == nil || snap.Usage.TotalTokens <= 3000 {
-			t.Errorf("used %d, asks %+v", snap.Usage.TotalTokens, snap.Doubt)
+		if snap := s.state(); snap.Question == nil || snap.Usage.TotalTokens <= 3000 {
+			t.Errorf("used %d, asks %+v", snap.Usage.TotalTokens, snap.Question)
 		}
 	}},
 	{"is-retired-while-foreign", nil, func(t *testing.T, s *stage) {
@@ -296,7 +296,7 @@ var paths = []path{
 		s.say("m1", reading)
 		s.spends("m1")
 		s.foreign.Store(true)
-		s.lose("Sit")
+		s.lose("RunProcess")
 		s.awaitState(session.Foreign)
 		if res, _ := s.retire(); res.Usage.TotalTokens == 0 {
 			t.Error("the turn that was given up is not counted")
@@ -346,7 +346,7 @@ var paths = []path{
 			}
 			return nil
 		}
-		s.lose("Sit")
+		s.lose("RunProcess")
 		if p := s.answer("m1", session.CutOff, ""); !strings.Contains(p.Reason, "--fresh") {
 			t.Errorf("%+v", p)
 		}

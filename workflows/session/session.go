@@ -32,8 +32,8 @@ func Register(w worker.Registry, a *activities.Activities) {
 	w.RegisterActivity(a)
 }
 
-// SittingQueue returns the task queue from which the workers of a queue take sittings.
-func SittingQueue(queue string) string { return queue + "-sittings" }
+// AgentQueue returns the task queue from which the workers of a queue take agent processes.
+func AgentQueue(queue string) string { return queue + "-agents" }
 
 // RegisterOwner registers the activities that reach the processes of this worker alone.
 func RegisterOwner(w worker.Registry, o *activities.Owner) { w.RegisterActivity(o) }
@@ -106,8 +106,8 @@ type runner struct {
 	notices    notify.Outbox
 
 	reports workflow.ReceiveChannel
-	sitting workflow.Context // of the activities of the sitting; ends with it
-	end     func()           // asks the sitting to end
+	process workflow.Context // of the activities of the process; ends with it
+	end     func()           // asks the process to end
 	awake   bool             // start the agent in the next execution
 }
 
@@ -156,11 +156,11 @@ func (r *runner) showState(ctx workflow.Context) {
 		_ = workflow.UpsertTypedSearchAttributes(ctx, attribute.Status().ValueSet(string(r.s.State)))
 	}
 	workflow.SetCurrentDetails(ctx, page.OfSession(r.s))
-	r.tellPeople(ctx)
+	r.sendNotice(ctx)
 }
 
-// tellPeople sends a notice of what the session waits for, once for each wait.
-func (r *runner) tellPeople(ctx workflow.Context) {
+// sendNotice sends a notice of what the session waits for, once for each wait.
+func (r *runner) sendNotice(ctx workflow.Context) {
 	p := r.s.Pending()
 	about, tool := "", len(p.Asks) > 0
 	if tool {
@@ -168,8 +168,8 @@ func (r *runner) tellPeople(ctx workflow.Context) {
 	} else if p.Question != nil {
 		about = p.Question.ID
 	}
-	if in := r.s.Input; r.s.State == session.Asking && about != "" && about != r.s.Told && len(in.Notify) > 0 {
-		r.s.Told = about
+	if in := r.s.Input; r.s.State == session.Asking && about != "" && about != r.s.Notified && len(in.Notify) > 0 {
+		r.s.Notified = about
 		r.notices.Send(ctx, notices.OfSession(string(in.ID), cmp.Or(in.Title, in.Provider), in.Repository, about, tool, workflow.Now(ctx)), in.Notify)
 	}
 }
@@ -178,18 +178,18 @@ func (r *runner) tellPeople(ctx workflow.Context) {
 func (r *runner) doStep(ctx workflow.Context) error {
 	switch do := r.s.Next(workflow.Now(ctx)); do {
 	case session.Start:
-		r.startSitting(ctx)
+		r.startProcess(ctx)
 	case session.Hand:
 		r.handOver(ctx)
-	case session.Settle:
-		r.tellDecision(ctx)
-	case session.Finish:
-		r.finishSitting(ctx)
+	case session.Decide:
+		r.sendDecision(ctx)
+	case session.Stop:
+		r.stopProcess(ctx)
 	case session.Close:
 		return r.retireSession(ctx)
 	case session.Rest, session.Pause:
 		if r.s.IsOverridden() && r.deliveries.HasNext() { // a delivery gets the session's own choice
-			r.finishSitting(ctx)
+			r.stopProcess(ctx)
 			return nil
 		}
 		seen := r.version
@@ -230,20 +230,20 @@ func (r *runner) isLong(ctx workflow.Context) (long, most bool) {
 	return info.GetContinueAsNewSuggested() || n > maxEvents || info.GetCurrentHistorySize() > maxBytes, n > mostEvents
 }
 
-// readyToContinue reports whether a new history can begin. A sitting cannot pass to a new execution, so
-// readyToContinue asks an idle one to end, or any sitting if must is set. Every signal, and a cancellation, that
+// readyToContinue reports whether a new history can begin. An agent process cannot pass to a new execution, so
+// readyToContinue asks an idle one to end, or any process if must is set. Every signal, and a cancellation, that
 // has come is handled first, also one that comes in the workflow task of the continuation.
 func (r *runner) readyToContinue(ctx workflow.Context, must bool) bool {
-	if r.s.Sitting != nil {
-		idle := r.s.Sitting.Seated() && r.s.Turn == nil && len(r.s.Queue) == 0
-		if (idle || must) && !r.s.Sitting.Going {
-			r.finishSitting(ctx)
+	if r.s.Process != nil {
+		idle := r.s.Process.Ready() && r.s.Turn == nil && len(r.s.Queue) == 0
+		if (idle || must) && !r.s.Process.Stopping {
+			r.stopProcess(ctx)
 			r.awake = true
 		}
 		return false
 	}
 	r.notices.Flush(ctx)
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil || r.s.Sitting != nil {
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil || r.s.Process != nil {
 		return false
 	}
 	seen := r.version

@@ -22,28 +22,28 @@ import (
 
 // mortal is a worker whose agent lives for a moment at each start, and then ends in the same way.
 type mortal struct {
-	env    *testsuite.TestWorkflowEnvironment
-	seated bool
-	end    activities.SitResult
+	env   *testsuite.TestWorkflowEnvironment
+	ready bool
+	end   activities.ProcessResult
 
-	mu   sync.Mutex
-	sits []activities.SitInput
+	mu     sync.Mutex
+	inputs []activities.ProcessInput
 }
 
 // absurd is a number of starts that only a loop without a pause comes to.
 const absurd = 2000
 
-func (m *mortal) Sit(_ context.Context, in activities.SitInput) (activities.SitResult, error) {
+func (m *mortal) RunProcess(_ context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sits = append(m.sits, in)
+	m.inputs = append(m.inputs, in)
 	switch {
-	case len(m.sits) == absurd:
+	case len(m.inputs) == absurd:
 		m.env.CancelWorkflow()
 	case in.Fresh:
-		return activities.SitResult{End: session.Unstarted}, nil
-	case m.seated:
-		m.env.SignalWorkflow(activities.ReportSignal, session.Report{Epoch: in.Epoch, N: 1, Seated: &session.Seated{Queue: "own", Agent: "a1"}})
+		return activities.ProcessResult{End: session.Unstarted}, nil
+	case m.ready:
+		m.env.SignalWorkflow(activities.ReportSignal, session.Report{Epoch: in.Epoch, N: 1, Ready: &session.Ready{Queue: "own", Agent: "a1"}})
 	}
 	return m.end, nil
 }
@@ -62,7 +62,7 @@ func (m *mortal) Retire(context.Context, session.Input) (activities.Retired, err
 func (m *mortal) starts() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.sits)
+	return len(m.inputs)
 }
 
 // awaitBatch plays a session that knew its agent, and for which a batch waits for as long as a batch can.
@@ -79,7 +79,7 @@ func (m *mortal) awaitBatch(t *testing.T, then func(time.Duration)) {
 	snap := session.New(in, m.env.Now())
 	snap.Agent, snap.Epochs = "a1", 1
 	m.env.RegisterDelayedCallback(func() {
-		m.env.UpdateWorkflow(deliveryflow.EnqueueUpdate, "", new(ignored), parcel("b-1", "thanks"))
+		m.env.UpdateWorkflow(deliveryflow.EnqueueUpdate, "", new(ignored), batch("b-1", "thanks"))
 	}, time.Second)
 	const most = 23 * time.Hour
 	m.env.RegisterDelayedCallback(func() { then(most) }, most)
@@ -114,7 +114,7 @@ func (m *mortal) waiting(t *testing.T) (why string) {
 // A batch that waits for an agent without its session starts the agent once, and tells a person what to do.
 func TestNoDeliveryStartsAForgottenSessionAgain(t *testing.T) {
 	t.Parallel()
-	m := &mortal{end: activities.SitResult{End: session.Forgotten, Reason: "the agent no longer knows its session"}}
+	m := &mortal{end: activities.ProcessResult{End: session.Forgotten, Reason: "the agent no longer knows its session"}}
 	m.awaitBatch(t, func(time.Duration) {
 		if n := m.starts(); n != 1 {
 			t.Errorf("%d starts", n)
@@ -124,8 +124,8 @@ func TestNoDeliveryStartsAForgottenSessionAgain(t *testing.T) {
 		}
 		m.env.UpdateWorkflow(sessionflow.SayUpdate, "", new(ignored), session.Message{ID: "m1", Text: "again", Fresh: true})
 	})
-	if m.starts() < 2 || !m.sits[1].Fresh {
-		t.Errorf("started by %+v", m.sits)
+	if m.starts() < 2 || !m.inputs[1].Fresh {
+		t.Errorf("started by %+v", m.inputs)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestWakesThatBringNoDeliveryArePaced(t *testing.T) {
 	for _, end := range []session.End{session.Died, session.Slept} {
 		t.Run(string(end), func(t *testing.T) {
 			t.Parallel()
-			m := &mortal{seated: true, end: activities.SitResult{End: end}}
+			m := &mortal{ready: true, end: activities.ProcessResult{End: end}}
 			m.awaitBatch(t, func(passed time.Duration) {
 				if n, most := m.starts(), int(passed/(5*time.Minute))+10; n > most || n < most-20 {
 					t.Errorf("%d starts, want some %d", n, most)

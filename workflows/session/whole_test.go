@@ -82,7 +82,7 @@ func newStage(e *temporaltest.Engine, all, t *testing.T, change func(*activities
 		sessionflow.RegisterOwner(w, activities.NewOwner(a))
 		w.RegisterActivity(deliveries)
 	})
-	s.Serve(all, sessionflow.SittingQueue(s.queue), func(w worker.Registry) { w.RegisterActivity(a) })
+	s.Serve(all, sessionflow.AgentQueue(s.queue), func(w worker.Registry) { w.RegisterActivity(a) })
 	s.Serve(all, s.queue, func(w worker.Registry) {
 		sessionflow.Register(w, a)
 		w.RegisterActivity(deliveries)
@@ -290,8 +290,8 @@ func TestNoTurnIsUnboundedAfterABudgetWasStopped(t *testing.T) {
 	s.begin(session.Input{MaxTokens: 1000})
 	s.say("m1", `[[tool:read {"path":"a.txt"}]][[say:done]]`)
 	snap := s.awaitState(session.Asking)
-	s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "stop"})
-	s.await("the question is settled", func(snap session.Snapshot) bool { return snap.Doubt == nil && snap.Turn == nil })
+	s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Question.ID, Text: "stop"})
+	s.await("the question is settled", func(snap session.Snapshot) bool { return snap.Question == nil && snap.Turn == nil })
 	s.say("m2", reading)
 	snap = s.awaitState(session.Asking)
 	for _, p := range snap.Past {
@@ -299,7 +299,7 @@ func TestNoTurnIsUnboundedAfterABudgetWasStopped(t *testing.T) {
 			t.Errorf("it was %s, before anybody was asked", p.Outcome)
 		}
 	}
-	if snap.Doubt == nil {
+	if snap.Question == nil {
 		t.Error("nobody is asked about the budget")
 	}
 }

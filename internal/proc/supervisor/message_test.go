@@ -14,7 +14,7 @@ import (
 const nonce = "N"
 
 func TestReportSurvivesItsLine(t *testing.T) {
-	for _, want := range []supervisor.Report{{}, {Status: 0x7f00}, {Errno: 2, Status: 0x7f00, Left: 3, Told: true}, {Told: true}} {
+	for _, want := range []supervisor.Report{{}, {Status: 0x7f00}, {Errno: 2, Status: 0x7f00, Left: 3, Stopped: true}, {Stopped: true}} {
 		if got, err := supervisor.ReadReport(want.Line(nonce), nonce, want.ExitCode()); err != nil || got != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
@@ -43,7 +43,7 @@ func TestReportThatIsRefused(t *testing.T) {
 		"more words":                             {strings.Replace(line, "status=0", "status=0 status=0", 1), good.ExitCode()},
 		"a pass where the supervisor says no":    {line, bad.ExitCode()},
 		"a failure where it says pass":           {bad.Line(nonce), good.ExitCode()},
-		"a pass of one that was told to stop":    {line, supervisor.Report{Told: true}.ExitCode()},
+		"a pass of one that was told to stop":    {line, supervisor.Report{Stopped: true}.ExitCode()},
 		"a pass of a program that never ran":     {line, supervisor.Report{Errno: 2}.ExitCode()},
 		"a pass of a supervisor that crashed":    {line, 2},
 		"a pass of a supervisor that ended well": {line, 0},

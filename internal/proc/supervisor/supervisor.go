@@ -30,10 +30,10 @@ const (
 // descriptor, and in short as the supervisor's exit code. The kernel hands the exit code to the
 // parent, and no other process can write it. One without the other is no report.
 type Report struct {
-	Errno  int  // the reason why the program could not be started; zero when it was
-	Status int  // its wait status
-	Left   int  // processes that could not be ended, because they belong to another user
-	Told   bool // the supervisor was told to stop before the program had ended
+	Errno   int  // the reason why the program could not be started; zero when it was
+	Status  int  // its wait status
+	Left    int  // processes that could not be ended, because they belong to another user
+	Stopped bool // the supervisor was told to stop before the program had ended
 }
 
 // Unbegun is the exit code of a supervisor that was told to stop before it received its order. It
@@ -55,7 +55,7 @@ func (r Report) ExitCode() int {
 	switch {
 	case r.Errno != 0:
 		return codeUnstarted
-	case r.Told:
+	case r.Stopped:
 		return codeStopped
 	case r.Status != 0:
 		return codeFailed
@@ -67,7 +67,7 @@ const reportForm = "errno=%d status=%d left=%d told=%t nonce="
 
 // Line returns the line that a supervisor writes to the report descriptor.
 func (r Report) Line(nonce string) string {
-	return fmt.Sprintf(reportForm, r.Errno, r.Status, r.Left, r.Told) + nonce + "\n"
+	return fmt.Sprintf(reportForm, r.Errno, r.Status, r.Left, r.Stopped) + nonce + "\n"
 }
 
 // ReadReport parses text, everything that a supervisor wrote to its report descriptor. The
@@ -75,7 +75,7 @@ func (r Report) Line(nonce string) string {
 // nonce and agrees with the code.
 func ReadReport(text, nonce string, code int) (Report, error) {
 	var r Report
-	if _, err := fmt.Sscanf(text, reportForm, &r.Errno, &r.Status, &r.Left, &r.Told); err != nil || text != r.Line(nonce) {
+	if _, err := fmt.Sscanf(text, reportForm, &r.Errno, &r.Status, &r.Left, &r.Stopped); err != nil || text != r.Line(nonce) {
 		return Report{}, fmt.Errorf("it reported %.120q instead of its line", text)
 	}
 	if code != r.ExitCode() {

@@ -106,7 +106,7 @@ func run(path string, argv []string, order Order, grace time.Duration, control i
 		t.terminate(grace)
 	}
 	left := t.kill(KillLimit)
-	return Report{Status: int(t.status), Left: left, Told: told}
+	return Report{Status: int(t.status), Left: left, Stopped: told}
 }
 
 // stopSignal returns a channel that is closed when the control descriptor ends or on a signal. The

@@ -30,9 +30,9 @@ type slotNote struct {
 	Open   bool    `json:"open,omitempty"`
 	Heard  bool    `json:"heard,omitempty"`
 	Answer *answer `json:"answer,omitempty"`
-	// Used is the usage of the call. Told is the part that errors have reported.
-	Used run.Usage `json:"used,omitzero"`
-	Told run.Usage `json:"told,omitzero"`
+	// Used is the usage of the call. Reported is the part that errors have reported.
+	Used     run.Usage `json:"used,omitzero"`
+	Reported run.Usage `json:"reported,omitzero"`
 
 	// Passed is the number of the notes of people that were passed into the turns of that call, or may have been: the
 	// first ones of those that no prompt carries yet.
@@ -102,7 +102,7 @@ func AnswerUsage(b []byte, req provider.Request) run.Usage {
 	if json.Unmarshal(b, &n) != nil || !n.isFor(workKey(req), req.Call) || !n.hasGiven() {
 		return run.Usage{}
 	}
-	return n.Used.Sub(n.Told)
+	return n.Used.Sub(n.Reported)
 }
 
 // loadNote reads the slot's note. A note that cannot be read counts as empty:

@@ -186,7 +186,7 @@ func (c *activeCall) produceAnswer(ctx context.Context) (provider.Response, erro
 		bad, ok := errors.AsType[*failure.Error](unfit)
 		if !ok || told == maxComplaints {
 			if unfit != nil {
-				resp.Usage = c.tellUsage(ctx)
+				resp.Usage = c.reportUsage(ctx)
 			}
 			return resp, unfit
 		}
@@ -263,7 +263,7 @@ func (c *activeCall) buildResponse(ctx context.Context, a answer) (provider.Resp
 
 // unreportedUsage returns the usage of the call that no error has reported yet.
 func (c *activeCall) unreportedUsage() *run.Usage {
-	used := c.note.Used.Sub(c.note.Told)
+	used := c.note.Used.Sub(c.note.Reported)
 	return &used
 }
 
@@ -278,21 +278,21 @@ func (c *activeCall) partialResponse(ctx context.Context, err error) provider.Re
 		c.keepNoteOrLog()
 		return resp
 	}
-	resp.Usage = c.tellUsage(ctx)
+	resp.Usage = c.reportUsage(ctx)
 	return resp
 }
 
-// tellUsage returns the usage that an error reports, and keeps the note. A canceled call reports nothing, because its
+// reportUsage returns the usage that an error reports, and keeps the note. A canceled call reports nothing, because its
 // caller need not read the answer: the next attempt reports its usage. If the note cannot be kept, the next attempt
 // reports the part that it finds in the last note. A call that has sent nothing has used nothing; the note is of an
 // earlier call.
-func (c *activeCall) tellUsage(ctx context.Context) *run.Usage {
+func (c *activeCall) reportUsage(ctx context.Context) *run.Usage {
 	if errors.Is(ctx.Err(), context.Canceled) || !c.note.isFor(c.workKey(), c.req.Call) {
 		c.keepNoteOrLog()
 		return nil
 	}
 	used, left := *c.unreportedUsage(), c.left
-	c.note.Told = c.note.Used
+	c.note.Reported = c.note.Used
 	if !c.keepNoteOrLog() {
 		used = used.Sub(left)
 	}

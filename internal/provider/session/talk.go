@@ -118,13 +118,13 @@ func (c *activeCall) sendPrompt(ctx context.Context, text string) error {
 		c.note.Passed = 0
 	}
 	if c.note.Key != c.workKey() {
-		c.note.Used, c.note.Told, c.note.Asked = run.Usage{}, run.Usage{}, nil
+		c.note.Used, c.note.Reported, c.note.Asked = run.Usage{}, run.Usage{}, nil
 	}
 	if c.note.Call != c.req.Call { // the reported usage is in the budgets already, and an answer has reported all of it
 		if c.note.hasGiven() {
-			c.note.Told = c.note.Used
+			c.note.Reported = c.note.Used
 		}
-		c.note.Used, c.note.Told = c.note.Used.Sub(c.note.Told), run.Usage{}
+		c.note.Used, c.note.Reported = c.note.Used.Sub(c.note.Reported), run.Usage{}
 	}
 	c.left = *c.unreportedUsage()
 	t.usedBefore, t.used = c.note.Used, agent.Tokens{}
@@ -184,7 +184,7 @@ func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 		}
 		select { // before what the agent says: later it matters less
 		case target := <-c.talk.unreached:
-			c.tellUnreached(target)
+			c.logUnreached(target)
 			continue
 		default:
 		}
@@ -197,7 +197,7 @@ func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 			}
 			quiet.Reset(c.Quiet)
 		case target := <-c.talk.unreached:
-			c.tellUnreached(target)
+			c.logUnreached(target)
 		case c.talk.steering.notes = <-notes:
 			if err := c.passNotes(ctx); err != nil {
 				return nil, err
@@ -228,9 +228,9 @@ func (t *talk) noteUnreached(target string) {
 	}
 }
 
-// tellUnreached reports a target that the box has refused. If the agent has not answered yet, the target may be the API of
+// logUnreached reports a target that the box has refused. If the agent has not answered yet, the target may be the API of
 // its model, which the agent would call again for minutes.
-func (c *activeCall) tellUnreached(target string) {
+func (c *activeCall) logUnreached(target string) {
 	about := map[string]string{"target": target, "remedy": "if this is the API of its model, start the worker with --provider-network " + target}
 	if c.note.Heard {
 		c.log("the sandbox refused the agent a network target", about)

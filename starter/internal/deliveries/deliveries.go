@@ -31,7 +31,7 @@ const (
 var ErrNoAnswer = errors.New("no worker answers for the session: start one with `starter up` or `worker`")
 
 // Read reads a batch from a document. The error is one line, with the code of the contract.
-func Read(b []byte) (p activities.Parcel, err error) {
+func Read(b []byte) (p activities.EnqueueInput, err error) {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return p, fmt.Errorf("batch_invalid: %w", err)
 	}
@@ -51,7 +51,7 @@ type Given struct {
 
 // Enqueue gives the session a batch. A batch that is given twice is one batch: the engine has the receipt of the first
 // call, and the session says what the batch has become since.
-func (c Client) Enqueue(ctx context.Context, session string, p activities.Parcel) (g Given, err error) {
+func (c Client) Enqueue(ctx context.Context, session string, p activities.EnqueueInput) (g Given, err error) {
 	if err = c.updateSession(ctx, session, activities.UpdateOf(session, p, client.WorkflowUpdateStageCompleted), &g.Receipt); err != nil {
 		return g, err
 	}
@@ -108,7 +108,7 @@ func explainError(session string, err error) error {
 	if err == nil {
 		return nil
 	}
-	told := activities.TellError(session, err)
+	told := activities.SendError(session, err)
 	if app, ok := errors.AsType[*temporal.ApplicationError](told); ok {
 		return errors.New(app.Message())
 	}

@@ -41,7 +41,7 @@ func TestABatchThatHasEndedIsNotSaidToBeQueued(t *testing.T) {
 	c := deliveries.Client{Temporal: e.Client}
 	give := func() deliveries.Given {
 		t.Helper()
-		g, err := c.Enqueue(t.Context(), session, activities.Parcel{ID: "b-1", Jobs: []delivery.Job{{ID: "j", State: delivery.JobReady}}})
+		g, err := c.Enqueue(t.Context(), session, activities.EnqueueInput{ID: "b-1", Jobs: []delivery.Job{{ID: "j", State: delivery.JobReady}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 const maxBatchFile = 8 * delivery.MaxBatchBytes
 
 // readBatch reads a batch. A fault in it is a usage error.
-func readBatch(c *factory.Factory, file string) (p activities.Parcel, err error) {
+func readBatch(c *factory.Factory, file string) (p activities.EnqueueInput, err error) {
 	if file == "" {
 		return p, usage.Errorf("no --file given: name the file that holds the batch, or - for standard input")
 	}

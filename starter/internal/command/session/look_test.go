@@ -90,10 +90,10 @@ func TestEachCallThatWaitsIsTold(t *testing.T) {
 	asked := func(n int, call string) session.Report {
 		return session.Report{Epoch: 1, N: n, Asked: &run.Permission{CallID: call, Tool: call, Digest: run.DigestOf([]byte(call))}}
 	}
-	all := snapshots(t, session.Said{Message: session.Message{ID: "m1", Text: "do"}}, session.SittingBegun{},
-		session.Report{Epoch: 1, N: 1, Seated: &session.Seated{Queue: "own"}}, session.HandingBegun{},
+	all := snapshots(t, session.Said{Message: session.Message{ID: "m1", Text: "do"}}, session.ProcessStarting{},
+		session.Report{Epoch: 1, N: 1, Ready: &session.Ready{Queue: "own"}}, session.HandingBegun{},
 		asked(2, "Read"), session.Report{Epoch: 1, N: 3, Withdrawn: &session.Withdrew{CallID: "Read"}}, asked(4, "Write"),
-		session.StopAsked{}, session.RetireAsked{}, session.SittingEnded{Epoch: 1, End: session.Ended}, session.Retirement{})
+		session.StopAsked{}, session.RetireAsked{}, session.ProcessEnded{Epoch: 1, End: session.Ended}, session.Retirement{})
 	working, first, second, retired := all[3], all[4], all[6], all[10]
 	c, s, out := followed(t, looked{snaps: []session.Snapshot{working, first, second, retired}})
 	if err := Watch(t.Context(), c, s); err != nil {
@@ -108,8 +108,8 @@ func TestEachCallThatWaitsIsTold(t *testing.T) {
 
 // TestFollowingEndsWithTheWorkflow has the workflow of a session terminated from outside: its last state stays what it was.
 func TestFollowingEndsWithTheWorkflow(t *testing.T) {
-	working := snapshots(t, session.Said{Message: session.Message{ID: "m1", Text: "do"}}, session.SittingBegun{},
-		session.Report{Epoch: 1, N: 1, Seated: &session.Seated{Queue: "own"}}, session.HandingBegun{})[3:]
+	working := snapshots(t, session.Said{Message: session.Message{ID: "m1", Text: "do"}}, session.ProcessStarting{},
+		session.Report{Epoch: 1, N: 1, Ready: &session.Ready{Queue: "own"}}, session.HandingBegun{})[3:]
 	for what, follow := range map[string]func(*factory.Factory, sessionref.Found) error{
 		"watch": func(c *factory.Factory, s sessionref.Found) error { return Watch(t.Context(), c, s) },
 		"say": func(c *factory.Factory, s sessionref.Found) error {
@@ -128,7 +128,7 @@ func TestFollowingEndsWithTheWorkflow(t *testing.T) {
 
 // TestAnAnswerThatIsForgottenIsNotAwaited waits for a message that ended more than a hundred messages ago.
 func TestAnAnswerThatIsForgottenIsNotAwaited(t *testing.T) {
-	idle := snapshots(t, session.SittingBegun{}, session.Report{Epoch: 1, N: 1, Seated: &session.Seated{Queue: "own"}})[1:]
+	idle := snapshots(t, session.ProcessStarting{}, session.Report{Epoch: 1, N: 1, Ready: &session.Ready{Queue: "own"}})[1:]
 	c, s, _ := followed(t, looked{snaps: idle})
 	if err := awaitAnswer(t.Context(), c, s, "m1"); err == nil || !strings.Contains(err.Error(), "last 100 messages") {
 		t.Errorf("error %v", err)

@@ -133,10 +133,10 @@ func printSession(c *factory.Factory, s session.Snapshot) {
 
 // laterChoice says that the agent still runs by another choice than the session's.
 func laterChoice(s session.Snapshot) string {
-	if s.Sitting == nil || s.Sitting.Choice == s.Input.Choice() {
+	if s.Process == nil || s.Process.Choice == s.Input.Choice() {
 		return ""
 	}
-	return "; this turn by " + choiceText(s.Sitting.Choice)
+	return "; this turn by " + choiceText(s.Process.Choice)
 }
 
 func outcomeOfMessage(s terminal.Style, p session.Past) string {

@@ -195,7 +195,7 @@ func printAsking(c *factory.Factory, s session.Snapshot) error {
 			c.Printf("  %s\n", c.Style().Dim(c.Hint("%s", strings.TrimPrefix(line, "starter "))))
 		}
 	}
-	if q := s.Doubt; q != nil {
+	if q := s.Question; q != nil {
 		if !c.JSON {
 			c.Printf("%s\n  %s\n", c.Style().Wait("? "+story.OneLine(q.Question.Question, 300)), c.Style().Dim(c.Hint("session decide %s AMOUNT", s.Input.ID)))
 		}
@@ -247,10 +247,10 @@ question about a used-up budget: the new total, or stop.`,
 }
 
 func answerSession(ctx context.Context, c *factory.Factory, s sessionref.Found, snap session.Snapshot, r run.Reply) error {
-	if snap.Doubt == nil {
+	if snap.Question == nil {
 		return usage.Errorf("session %s does not ask about a budget (it is %s): want approve or reject", s.ID, snap.State)
 	}
-	r.QuestionID = snap.Doubt.ID
+	r.QuestionID = snap.Question.ID
 	if err := s.Send(ctx, s.ID, sessionflow.AnswerMessage, "", r, nil); err != nil {
 		return err
 	}

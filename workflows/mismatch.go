@@ -10,39 +10,39 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
-// dispute holds the question about a record that knows more than the workflow that writes it. That
+// mismatch holds the question about a record that knows more than the workflow that writes it. That
 // happens when the engine's database was put back to an older copy. The later work of the run is in
 // its directory and on its branch, but not in the workflow's history. The workflow would do that work
-// again and replace the later events with its own. The record detects a dispute by the execution that
+// again and replace the later events with its own. The record detects a mismatch by the execution that
 // has written its events (see rundir.Ahead). Late attempts and resets do not look like one.
 //
-// A dispute is no event. The record must stay unchanged until the dispute is settled, because the run
+// A mismatch is no event. The record must stay unchanged until it is resolved, because the run
 // can be resumed from it.
-type dispute struct {
+type mismatch struct {
 	id       string
 	question run.Question
 	reply    *run.Reply
 }
 
-// isAnsweredBy reports whether the reply answers the question of the dispute. It returns false for a
-// nil dispute.
-func (d *dispute) isAnsweredBy(a run.Reply) bool { return d != nil && d.id == a.QuestionID }
+// isAnsweredBy reports whether the reply answers the question of the mismatch. It returns false for a
+// nil mismatch.
+func (m *mismatch) isAnsweredBy(a run.Reply) bool { return m != nil && m.id == a.QuestionID }
 
-// settleRecord waits until a person tells the run to continue from the state of the workflow. A
+// resolveMismatch waits until a person tells the run to continue from the state of the workflow. A
 // cancellation of the run ends the wait and leaves the record unchanged.
-func (r *runner) settleRecord(ctx workflow.Context, a rundir.Ahead) error {
-	if r.dispute == nil {
-		r.dispute = &dispute{id: fmt.Sprintf("qst-record-%d", r.s.Seq), question: aboutRecord(r.s.Input.RunID, a)}
+func (r *runner) resolveMismatch(ctx workflow.Context, a rundir.Ahead) error {
+	if r.mismatch == nil {
+		r.mismatch = &mismatch{id: fmt.Sprintf("qst-record-%d", r.s.Seq), question: aboutRecord(r.s.Input.RunID, a)}
 		r.log.Warn("the record is ahead of the workflow", "events", a.Events, "last", a.Last)
 		r.updateUI(ctx)
 	}
-	d := r.dispute
-	err := workflow.Await(ctx, func() bool { return d.reply != nil || r.root.Err() != nil })
-	if err == nil && d.reply == nil { // ctx outlives the context of the run, which is canceled
+	m := r.mismatch
+	err := workflow.Await(ctx, func() bool { return m.reply != nil || r.root.Err() != nil })
+	if err == nil && m.reply == nil { // ctx outlives the context of the run, which is canceled
 		err = r.root.Err()
 	}
-	if err == nil && r.dispute == d {
-		r.dispute = nil
+	if err == nil && r.mismatch == m {
+		r.mismatch = nil
 		r.updateUI(ctx)
 	}
 	return err
@@ -60,16 +60,16 @@ func aboutRecord(id run.ID, a rundir.Ahead) run.Question {
 	}
 }
 
-// visibleSnapshot returns the snapshot that queries and the Web UI show. While a dispute is open, it
-// shows a run that waits for the answer to the dispute.
+// visibleSnapshot returns the snapshot that queries and the Web UI show. While a mismatch is open, it
+// shows a run that waits for the answer to the mismatch.
 func (r *runner) visibleSnapshot() *run.Snapshot {
-	if r.dispute == nil || r.s.State.Status.Terminal() {
+	if r.mismatch == nil || r.s.State.Status.Terminal() {
 		return r.s
 	}
 	s := *r.s
 	s.State.Status = run.AwaitingInput
-	s.State.PendingApprovalID, s.State.PendingQuestionID = "", r.dispute.id
-	s.State.LastError = &run.Problem{Code: run.CodeAhead, Message: r.dispute.question.Question}
-	s.Approval, s.Doubt, s.Recheck = nil, &r.dispute.question, false
+	s.State.PendingApprovalID, s.State.PendingQuestionID = "", r.mismatch.id
+	s.State.LastError = &run.Problem{Code: run.CodeAhead, Message: r.mismatch.question.Question}
+	s.Approval, s.Question, s.Recheck = nil, &r.mismatch.question, false
 	return &s
 }

@@ -13,36 +13,36 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
-// startSitting starts the activity that owns the agent's process. Its end is folded in by a coroutine of
+// startProcess starts the activity that owns the agent's process. Its end is folded in by a coroutine of
 // its own, after every report that it sent.
-func (r *runner) startSitting(ctx workflow.Context) {
-	due := r.s.DueSitting()
+func (r *runner) startProcess(ctx workflow.Context) {
+	due := r.s.NextProcess()
 	if !r.applyEvent(ctx, due) {
 		return
 	}
-	epoch := r.s.Sitting.Epoch
+	epoch := r.s.Process.Epoch
 	held, end := workflow.WithCancel(ctx)
 	r.end = end
 	var closed func()
-	r.sitting, closed = workflow.WithCancel(ctx)
-	sit := workflow.ExecuteActivity(sittingActivity(held), acts.Sit, activities.SitInput{
+	r.process, closed = workflow.WithCancel(ctx)
+	process := workflow.ExecuteActivity(processContext(held), acts.RunProcess, activities.ProcessInput{
 		Session: r.s.Input, Epoch: epoch, Choice: due.Choice, Fresh: due.Fresh,
 	})
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		defer end()
-		var res activities.SitResult
-		err := sit.Get(ctx, &res)
+		var res activities.ProcessResult
+		err := process.Get(ctx, &res)
 		r.drainReports(ctx)
 		e := endOf(epoch, res, err)
 		closed()
-		r.detachSitting(e)
+		r.detachProcess(e)
 		r.applyEvent(ctx, e)
 	})
 }
 
-// endOf returns how a sitting ended. An activity that did not tell is lost with its worker.
-func endOf(epoch int, res activities.SitResult, err error) session.SittingEnded {
-	e := session.SittingEnded{Epoch: epoch, End: res.End, Reason: res.Reason, Found: res.Found}
+// endOf returns how a process ended. An activity that did not report it is lost with its worker.
+func endOf(epoch int, res activities.ProcessResult, err error) session.ProcessEnded {
+	e := session.ProcessEnded{Epoch: epoch, End: res.End, Reason: res.Reason, Found: res.Found}
 	switch {
 	case err == nil:
 	case temporal.IsCanceledError(err):
@@ -55,9 +55,9 @@ func endOf(epoch int, res activities.SitResult, err error) session.SittingEnded 
 	return e
 }
 
-// finishSitting asks the process's owner to end it in good order.
-func (r *runner) finishSitting(ctx workflow.Context) {
-	if r.s.Sitting != nil && r.applyEvent(ctx, session.SittingAsked{}) {
+// stopProcess asks the process's owner to end it in good order.
+func (r *runner) stopProcess(ctx workflow.Context) {
+	if r.s.Process != nil && r.applyEvent(ctx, session.ProcessStopping{}) {
 		r.end()
 	}
 }
@@ -70,7 +70,7 @@ func (r *runner) handOver(ctx workflow.Context) {
 	}
 	t := *r.s.Turn
 	h := activities.Handover{
-		Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, ID: t.ID, Part: t.Parts, Text: t.Text,
+		Session: r.s.Input.ID, Epoch: r.s.Process.Epoch, ID: t.ID, Part: t.Parts, Text: t.Text,
 		Permits: r.s.Permits, Decided: decided, Left: r.budgetLeft(),
 	}
 	if h.Part > 0 {
@@ -81,7 +81,7 @@ func (r *runner) handOver(ctx workflow.Context) {
 		return // the turn has ended since
 	}
 	if !given {
-		r.finishSitting(ctx) // it takes no input, or it is not known whether it took this one
+		r.stopProcess(ctx) // it takes no input, or it is not known whether it took this one
 	}
 }
 
@@ -100,31 +100,31 @@ func boundOf[T int64 | run.Micros](left T) T {
 	return left
 }
 
-// tellDecision tells the agent a decision.
-func (r *runner) tellDecision(ctx workflow.Context) {
-	ask := r.s.Settleable()
+// sendDecision sends the agent a decision.
+func (r *runner) sendDecision(ctx workflow.Context) {
+	ask := r.s.NextDecided()
 	p := r.s.Permit()
 	if p == nil {
 		p = &run.Permit{CallID: ask.Permission.CallID, Digest: ask.Permission.Digest}
 	}
-	v := activities.Verdict{Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, Permit: *p, Final: ask.Decided.Final}
+	v := activities.Verdict{Session: r.s.Input.ID, Epoch: r.s.Process.Epoch, Permit: *p, Final: ask.Decided.Final}
 	_, err := r.callOwner(ctx, owner.Decide, v, "Send the decision on "+ask.ApprovalID)
 	if err != nil {
-		r.finishSitting(ctx)
+		r.stopProcess(ctx)
 		return
 	}
-	r.applyEvent(ctx, session.Settled{ApprovalID: ask.ApprovalID})
+	r.applyEvent(ctx, session.DecisionSent{ApprovalID: ask.ApprovalID})
 }
 
 // callOwner runs an activity of the process's owner, once. Done is false, without an error, if it surely had no
 // effect. An error says that this is not known.
 func (r *runner) callOwner(ctx workflow.Context, activity, in any, summary string) (done bool, err error) {
-	if !r.s.Sitting.Seated() {
+	if !r.s.Process.Ready() {
 		return false, nil
 	}
 	var res activities.HandResult
-	err = workflow.ExecuteActivity(ownerActivity(r.sitting, r.s.Sitting.Queue, summary), activity, in).Get(ctx, &res)
-	if report.IsUnbegun(err) { // if it was canceled with its sitting this is unknown: the note on disk has the answer
+	err = workflow.ExecuteActivity(ownerActivity(r.process, r.s.Process.Queue, summary), activity, in).Get(ctx, &res)
+	if report.IsUnbegun(err) { // if it was canceled with its process this is unknown: the note on disk has the answer
 		return false, nil
 	}
 	return res.Done, err
@@ -134,20 +134,20 @@ const (
 	// heartbeatTimeout detects the loss of the host. It is longer than the pauses of a host that is not
 	// lost.
 	heartbeatTimeout = 30 * time.Second
-	// sittingLimit bounds a sitting. Afterwards the agent is resumed.
-	sittingLimit = 30 * 24 * time.Hour
+	// processLimit bounds a process. Afterwards the agent is resumed.
+	processLimit = 30 * 24 * time.Hour
 )
 
-// sittingActivity returns a context for Sit: one attempt. A cancellation waits for the end of the process.
-func sittingActivity(ctx workflow.Context) workflow.Context {
+// processContext returns a context for RunProcess: one attempt. A cancellation waits for the end of the process.
+func processContext(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: SittingQueue(workflow.GetInfo(ctx).TaskQueueName), StartToCloseTimeout: sittingLimit, HeartbeatTimeout: heartbeatTimeout, WaitForCancellation: true,
+		TaskQueue: AgentQueue(workflow.GetInfo(ctx).TaskQueueName), StartToCloseTimeout: processLimit, HeartbeatTimeout: heartbeatTimeout, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "The agent's process",
 	})
 }
 
 // ownerActivity returns a context for an activity of the process's owner, which must not run twice. When
-// the sitting ends it is waited for no more: a worker that died with it tells nothing.
+// the process ends, no one waits for it any longer: a worker that died with it reports nothing.
 func ownerActivity(ctx workflow.Context, queue, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: queue, StartToCloseTimeout: time.Minute, ScheduleToStartTimeout: time.Minute,

@@ -27,7 +27,7 @@ func TestASessionIsToldOfWaitsAndOfTheEnd(t *testing.T) {
 	seen := map[string]bool{}
 	for i, want := range []string{"needs approval of: ", "status: completed"} {
 		told := w.told[i]
-		b := delivery.Batch{ID: told.Parcel.ID, Thread: "thread", Jobs: told.Parcel.Jobs, Profile: told.Parcel.Profile}
+		b := delivery.Batch{ID: told.Batch.ID, Thread: "thread", Jobs: told.Batch.Jobs, Profile: told.Batch.Profile}
 		if err := b.Validate(); err != nil || told.Session != "s-1" || seen[b.ID] || !strings.HasPrefix(b.ID, "r1.evt-") {
 			t.Errorf("batch %s for %s: %v", b.ID, told.Session, err)
 		}
@@ -51,7 +51,7 @@ func TestAFailedRunIsToldAsFailed(t *testing.T) {
 	if len(w.told) != 1 {
 		t.Fatalf("told %+v", w.told)
 	}
-	j := w.told[0].Parcel.Jobs[0]
+	j := w.told[0].Batch.Jobs[0]
 	if j.State != delivery.JobFailed || j.Reason == "" || len(j.Summary) > 3100 {
 		t.Errorf("job %+v", j)
 	}

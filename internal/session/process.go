@@ -7,29 +7,29 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-func (f fold) sittingAsked() error {
-	if f.Sitting == nil {
+func (f fold) processStopping() error {
+	if f.Process == nil {
 		return outOfTurn("no agent process to end")
 	}
-	f.Sitting.Going = true
+	f.Process.Stopping = true
 	return nil
 }
 
-// The pauses before a sitting is tried again.
+// The pauses before another process is started.
 const (
 	firstPause = 5 * time.Second
 	maxPause   = 5 * time.Minute
 )
 
-// sittingEnded ends the epoch. A turn that was in progress stays, cut off, until a later sitting says how
+// processEnded ends the epoch. A turn that was in progress stays, cut off, until a later process says how
 // far it came.
-func (f fold) sittingEnded(e SittingEnded) error {
-	if f.Sitting == nil || e.Epoch != f.Sitting.Epoch {
+func (f fold) processEnded(e ProcessEnded) error {
+	if f.Process == nil || e.Epoch != f.Process.Epoch {
 		return outOfTurn("the end of agent process %d", e.Epoch)
 	}
-	seated, asked := f.Sitting.Queue != "", f.Sitting.Going
+	ready, asked := f.Process.Queue != "", f.Process.Stopping
 	f.Forgot = e.End == Forgotten || f.Forgot
-	f.Sitting, f.Renew = nil, false
+	f.Process, f.Renew = nil, false
 	if f.Turn != nil && !f.Turn.Cut {
 		f.Turn.Cut, f.Turn.Due = true, false
 	}
@@ -43,12 +43,12 @@ func (f fold) sittingEnded(e SittingEnded) error {
 	f.setState(stateAfter[e.End], cmp.Or(e.Reason, f.Reason))
 	switch e.End {
 	case Died, WasLost:
-		f.Wake = e.End == WasLost && seated && !asked
-		if !seated {
-			f.pauseSitting()
+		f.Wake = e.End == WasLost && ready && !asked
+		if !ready {
+			f.delayStart()
 		}
 	case Held, Unstarted:
-		f.pauseSitting()
+		f.delayStart()
 	case Forgotten:
 		f.forgetTurn(e.Reason)
 	}
@@ -75,14 +75,14 @@ func (f fold) forgetTurn(reason string) {
 
 var stateAfter = map[End]State{Slept: Asleep, Ended: Asleep, Died: Dead, WasLost: Lost, Held: Foreign, Unstarted: Unable, Forgotten: Unable}
 
-// pauseSitting delays the next sitting.
-func (f fold) pauseSitting() {
+// delayStart delays the next process.
+func (f fold) delayStart() {
 	f.Tries++
 	f.NotBefore = f.now.Add(pauseAfter(f.Tries))
 }
 
-// stopSitting withdraws what waits and lets the sitting end. A turn in progress is interrupted.
-func (f fold) stopSitting(by string, leave bool) error {
+// stopSession withdraws what waits and lets the process end. A turn in progress is interrupted.
+func (f fold) stopSession(by string, leave bool) error {
 	reason := "the session was stopped"
 	if leave {
 		reason = "the session was retired"
@@ -93,14 +93,14 @@ func (f fold) stopSitting(by string, leave bool) error {
 	for _, m := range f.Queue {
 		f.rememberPast(Past{ID: m.ID, By: m.By, At: f.now, Outcome: Withdrawn, Reason: reason})
 	}
-	f.Queue, f.Wake, f.Doubt = nil, false, nil
+	f.Queue, f.Wake, f.Question = nil, false, nil
 	if t := f.Turn; t != nil && !t.Delivery {
 		f.giveTurnUp(Interrupted, reason)
-		f.Doubt = nil
+		f.Question = nil
 	}
 	f.Asks = nil
 	f.Leave = f.Leave || leave
-	if f.Sitting != nil {
+	if f.Process != nil {
 		f.Renew = true
 	}
 	f.Reason = reason
@@ -108,7 +108,7 @@ func (f fold) stopSitting(by string, leave bool) error {
 }
 
 func (f fold) retireSession(e Retirement) error {
-	if f.Sitting != nil || !f.Leave {
+	if f.Process != nil || !f.Leave {
 		return outOfTurn("the session lives")
 	}
 	f.countUnseen(e.Found)
@@ -123,9 +123,9 @@ func (f fold) setState(st State, reason string) {
 	f.Reason = reason
 }
 
-// settleState derives the state of a session whose agent lives, and of one that waits for a person.
-func (f fold) settleState() {
-	waits := f.Doubt != nil
+// updateState derives the state of a session whose agent lives, and of one that waits for a person.
+func (f fold) updateState() {
+	waits := f.Question != nil
 	for _, a := range f.Asks {
 		waits = waits || a.Decided == nil
 	}
@@ -133,11 +133,11 @@ func (f fold) settleState() {
 	case f.State == Retired:
 	case waits:
 		f.setState(Asking, "")
-	case f.Sitting.Seated() && f.Turn != nil && !f.Turn.Cut:
+	case f.Process.Ready() && f.Turn != nil && !f.Turn.Cut:
 		f.setState(Working, "")
-	case f.Sitting.Seated():
+	case f.Process.Ready():
 		f.setState(Idle, "")
-	case f.Sitting != nil:
+	case f.Process != nil:
 		f.setState(Starting, "")
 	case f.State == Asking: // what it waited for came
 		f.setState(Asleep, "")
@@ -151,10 +151,10 @@ type Do string
 const (
 	Rest   Do = "rest"   // until something happens
 	Pause  Do = "pause"  // until NotBefore, or until something happens
-	Start  Do = "start"  // begin a sitting
+	Start  Do = "start"  // start an agent process
 	Hand   Do = "hand"   // hand a message over
-	Settle Do = "settle" // tell the agent a decision
-	Finish Do = "finish" // end the sitting
+	Decide Do = "decide" // send the agent a decision
+	Stop   Do = "stop"   // end the agent process
 	Close  Do = "close"  // the session ends
 )
 
@@ -163,29 +163,29 @@ func (s *Snapshot) Next(now time.Time) Do {
 	switch {
 	case s.State == Retired:
 		return Rest
-	case s.Sitting == nil && s.Leave:
+	case s.Process == nil && s.Leave:
 		return Close
-	case s.Sitting == nil && !s.wantsSitting():
+	case s.Process == nil && !s.wantsProcess():
 		return Rest
-	case s.Sitting == nil && now.Before(s.NotBefore):
+	case s.Process == nil && now.Before(s.NotBefore):
 		return Pause
-	case s.Sitting == nil:
+	case s.Process == nil:
 		return Start
-	case s.Renew && !s.Sitting.Going:
-		return Finish
-	case !s.Sitting.Seated():
+	case s.Renew && !s.Process.Stopping:
+		return Stop
+	case !s.Process.Ready():
 		return Rest
-	case s.Sitting.Outdated && s.Turn == nil:
-		return Finish
+	case s.Process.Outdated && s.Turn == nil:
+		return Stop
 	case s.Turn != nil && !s.Turn.Cut:
 		if s.firstDecidedAsk() != nil {
-			return Settle
+			return Decide
 		}
 		return Rest
-	case s.Turn == nil && len(s.Queue) == 0, s.Turn != nil && !s.goesOn(), s.Doubt != nil:
+	case s.Turn == nil && len(s.Queue) == 0, s.Turn != nil && !s.mustContinueTurn(), s.Question != nil:
 		return Rest
-	case s.DueSitting() != (SittingBegun{s.Sitting.Choice, s.Sitting.Fresh && s.nextMessage().Fresh}):
-		return Finish // the client takes another choice at its start only
+	case s.NextProcess() != (ProcessStarting{s.Process.Choice, s.Process.Fresh && s.nextMessage().Fresh}):
+		return Stop // the client takes another choice at its start only
 	}
 	return Hand
 }
@@ -193,26 +193,25 @@ func (s *Snapshot) Next(now time.Time) Do {
 // IsOverridden reports whether the agent lives by another choice than the session's, although it has no turn: the turn of
 // a message with a choice of its own has ended.
 func (s *Snapshot) IsOverridden() bool {
-	return s.Sitting.Seated() && s.Turn == nil && s.Sitting.Choice != s.Input.Choice()
+	return s.Process.Ready() && s.Turn == nil && s.Process.Choice != s.Input.Choice()
 }
 
-// wantsSitting reports whether the agent is to live.
-func (s *Snapshot) wantsSitting() bool {
-	if s.Doubt != nil {
+// wantsProcess reports whether the agent should run.
+func (s *Snapshot) wantsProcess() bool {
+	if s.Question != nil {
 		return false
 	}
 	if s.Turn != nil && s.Turn.Cut {
-		return s.goesOnAfterSitting()
+		return s.canContinueTurn()
 	}
 	return s.Wake || len(s.Queue) > 0
 }
 
-// goesOn reports whether the turn that was cut off is to continue now.
-func (s *Snapshot) goesOn() bool { return s.Turn.Cut && s.Turn.Due && s.goesOnAfterSitting() }
+// mustContinueTurn reports whether the turn that was cut off is to continue now.
+func (s *Snapshot) mustContinueTurn() bool { return s.Turn.Cut && s.Turn.Due && s.canContinueTurn() }
 
-// goesOnAfterSitting reports whether no person is waited for. How far the turn came is told by the next
-// sitting.
-func (s *Snapshot) goesOnAfterSitting() bool { return len(s.Asks) == 0 || s.firstDecidedAsk() != nil }
+// canContinueTurn reports whether no person is waited for. The next process reports how far the turn came.
+func (s *Snapshot) canContinueTurn() bool { return len(s.Asks) == 0 || s.firstDecidedAsk() != nil }
 
 // firstDecidedAsk returns the first decided ask; nil if there is none.
 func (s *Snapshot) firstDecidedAsk() *Ask {
@@ -224,8 +223,8 @@ func (s *Snapshot) firstDecidedAsk() *Ask {
 	return nil
 }
 
-// Settleable returns the decision to tell the agent next.
-func (s *Snapshot) Settleable() Ask { return *s.firstDecidedAsk() }
+// NextDecided returns the decision to send to the agent next.
+func (s *Snapshot) NextDecided() Ask { return *s.firstDecidedAsk() }
 
 // nextMessage returns the message to hand over next; zero if there is none.
 func (s *Snapshot) nextMessage() (m Message) {
@@ -239,10 +238,10 @@ func (s *Snapshot) nextMessage() (m Message) {
 	return m
 }
 
-// DueSitting returns the sitting to begin next.
-func (s *Snapshot) DueSitting() SittingBegun {
+// NextProcess returns the event that starts the next process.
+func (s *Snapshot) NextProcess() ProcessStarting {
 	m := s.nextMessage()
-	return SittingBegun{Choice: m.Override.Over(s.Input.Choice()), Fresh: m.Fresh}
+	return ProcessStarting{Choice: m.Override.Over(s.Input.Choice()), Fresh: m.Fresh}
 }
 
 // Permit returns the decision that the turn was cut off at; nil if there was none.

@@ -20,12 +20,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/toolcall"
 )
 
-// sitting is a process of an agent, from its start to its end. The activity Sit owns it and follows its
+// agentProcess is a process of an agent, from its start to its end. The activity RunProcess owns it and follows its
 // events; the activities of Owner give it input.
-type sitting struct {
+type agentProcess struct {
 	agent.Session
 	a     *Activities
-	in    SitInput
+	in    ProcessInput
 	id    session.ID
 	epoch int
 	slot  rundir.Slot
@@ -33,18 +33,18 @@ type sitting struct {
 	show  func(report.Progress)
 
 	stderr  conduct.Stderr
-	reports int         // told to the workflow; of the follower alone
+	reports int         // sent to the workflow; only the follower uses it
 	leave   chan string // gets the reason to end the idle process
 	leaving bool        // no more input; guarded by Activities.mu
 
-	unlend func()           // gives back what the agent's kit shows; nil: nothing
-	bridge *agent.Bridge    // to the tools by which the agent starts runs; nil: it has none
-	pid    atomic.Int64     // of the agent; zero until it runs
-	calls  chan agent.Event // of these tools, for the follower
+	releaseKit func()           // gives back what the agent's kit shows; nil: nothing
+	bridge     *agent.Bridge    // to the tools by which the agent starts runs; nil: it has none
+	pid        atomic.Int64     // of the agent; zero until it runs
+	calls      chan agent.Event // of these tools, for the follower
 
 	mu   sync.Mutex // after Activities.mu
 	note note
-	over bool      // the note is the next sitting's
+	over bool      // the note is the next process's
 	turn *turn     // in progress; nil: none
 	last time.Time // of the last sign of life
 	// own holds the calls of our own tools that wait for a decision.
@@ -64,7 +64,7 @@ type turn struct {
 }
 
 // noteLife notes a sign of life.
-func (s *sitting) noteLife() {
+func (s *agentProcess) noteLife() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Now()
@@ -72,7 +72,7 @@ func (s *sitting) noteLife() {
 
 // idleSince returns since when the agent has had no turn; ok is false while it has one, and before its
 // start.
-func (s *sitting) idleSince() (since time.Time, ok bool) {
+func (s *agentProcess) idleSince() (since time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last, s.turn == nil && !s.last.IsZero()
@@ -82,7 +82,7 @@ func (s *sitting) idleSince() (since time.Time, ok bool) {
 const keepAsking = 30 * time.Minute
 
 // silenceLimit returns how long the agent may be silent from now on.
-func (s *sitting) silenceLimit() time.Duration {
+func (s *agentProcess) silenceLimit() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit := s.a.Quiet
@@ -95,8 +95,8 @@ func (s *sitting) silenceLimit() time.Duration {
 	return max(time.Until(s.last.Add(limit)), time.Millisecond)
 }
 
-// endIfSilent returns the end of a sitting whose agent was silent for too long; nil if it was not.
-func (s *sitting) endIfSilent() *SitResult {
+// endIfSilent returns the end of a process whose agent was silent for too long; nil if it was not.
+func (s *agentProcess) endIfSilent() *ProcessResult {
 	s.mu.Lock()
 	waits, works := s.turn != nil && len(s.turn.asks) > 0, s.turn != nil && len(s.turn.tools) > 0
 	idle := s.turn == nil
@@ -106,33 +106,33 @@ func (s *sitting) endIfSilent() *SitResult {
 		return nil
 	case idle || waits:
 		if s.a.mayLeave(s) {
-			return &SitResult{End: session.Slept}
+			return &ProcessResult{End: session.Slept}
 		}
 	case works:
 		s.noteLife()
 	default:
-		return &SitResult{End: session.Died, Reason: fmt.Sprintf("the agent was silent for %v and was ended", s.a.Quiet)}
+		return &ProcessResult{End: session.Died, Reason: fmt.Sprintf("the agent was silent for %v and was ended", s.a.Quiet)}
 	}
 	return nil
 }
 
-// handleEvent handles one event. It returns the end of the sitting if the event ends it.
-func (s *sitting) handleEvent(ctx context.Context, e agent.Event) *SitResult {
+// handleEvent handles one event. It returns the end of the process if the event ends it.
+func (s *agentProcess) handleEvent(ctx context.Context, e agent.Event) *ProcessResult {
 	if n, ok := e.(agent.Notice); !ok || !n.Stall {
 		s.noteLife()
 	}
 	reports, res := s.takeEvent(ctx, e)
 	for _, r := range reports {
 		if err := s.sendReport(ctx, r); err != nil {
-			return &SitResult{End: session.Ended, Reason: err.Error()}
+			return &ProcessResult{End: session.Ended, Reason: err.Error()}
 		}
 	}
 	return res
 }
 
-// takeEvent takes an event in, under the lock, and returns what the workflow is to be told. What the workflow
-// is told is in the note on disk before.
-func (s *sitting) takeEvent(ctx context.Context, e agent.Event) (reports []session.Report, res *SitResult) {
+// takeEvent takes an event in, under the lock, and returns the reports for the workflow. Their content is in
+// the note on disk before.
+func (s *agentProcess) takeEvent(ctx context.Context, e agent.Event) (reports []session.Report, res *ProcessResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.noteHeard(e); err != nil {
@@ -151,13 +151,13 @@ func (s *sitting) takeEvent(ctx context.Context, e agent.Event) (reports []sessi
 		s.note.Rung = agent.NextRung(s.note.Rung, e)
 		return nil, noteFailed(s.note.keepIn(s.slot))
 	case agent.Exit:
-		return nil, &SitResult{End: session.Died, Reason: "the agent's process ended " + conduct.HowEnded(e)}
+		return nil, &ProcessResult{End: session.Died, Reason: "the agent's process ended " + conduct.HowEnded(e)}
 	case agent.TurnOpened:
-		return s.sightReport(session.Sight{What: session.TurnOpened, Turn: e.ID, At: time.Now()}), nil
+		return s.reportObservation(session.Observation{What: session.TurnOpened, Turn: e.ID, At: time.Now()}), nil
 	case agent.UserMessage:
-		return s.sightReport(session.Sight{What: session.UserMessage, Turn: e.Turn, Marker: e.Marker, First: e.First, At: time.Now()}), nil
+		return s.reportObservation(session.Observation{What: session.UserMessage, Turn: e.Turn, Marker: e.Marker, First: e.First, At: time.Now()}), nil
 	case agent.TurnClosed:
-		return s.sightReport(session.Sight{What: session.TurnClosed, Turn: e.ID, Status: e.Status, At: e.At}), nil
+		return s.reportObservation(session.Observation{What: session.TurnClosed, Turn: e.ID, Status: e.Status, At: e.At}), nil
 	}
 	if s.turn == nil {
 		s.denyOwnCalls()
@@ -166,20 +166,20 @@ func (s *sitting) takeEvent(ctx context.Context, e agent.Event) (reports []sessi
 	return s.takeOfTurn(ctx, e)
 }
 
-func (s *sitting) sightReport(what session.Sight) []session.Report {
-	return []session.Report{{Sight: &what}}
+func (s *agentProcess) reportObservation(what session.Observation) []session.Report {
+	return []session.Report{{Observation: &what}}
 }
 
-// noteFailed returns the end of a sitting whose note cannot be kept; nil without an error.
-func noteFailed(err error) *SitResult {
+// noteFailed returns the end of a process whose note cannot be kept; nil without an error.
+func noteFailed(err error) *ProcessResult {
 	if err == nil {
 		return nil
 	}
-	return &SitResult{End: session.Died, Reason: err.Error()}
+	return &ProcessResult{End: session.Died, Reason: err.Error()}
 }
 
 // noteHeard records, once per handover, that the agent has the message.
-func (s *sitting) noteHeard(e agent.Event) error {
+func (s *agentProcess) noteHeard(e agent.Event) error {
 	switch e.(type) {
 	case agent.Text, agent.ToolUse, agent.ToolResult, agent.Permission, agent.UsageUpdate:
 	default:
@@ -195,7 +195,7 @@ func (s *sitting) noteHeard(e agent.Event) error {
 }
 
 // takeOfTurn takes an event of the turn in.
-func (s *sitting) takeOfTurn(ctx context.Context, e agent.Event) ([]session.Report, *SitResult) {
+func (s *agentProcess) takeOfTurn(ctx context.Context, e agent.Event) ([]session.Report, *ProcessResult) {
 	t := s.turn
 	t.transcript.addEvent(s.a.Redact, e)
 	switch e := e.(type) {
@@ -229,7 +229,7 @@ func (t *turn) usage() run.Usage { return t.before.Add(conduct.UsageOf(t.used)) 
 
 // enforceBudget interrupts a turn that has used up the rest of a budget. If the turn is completed all the
 // same, its answer counts.
-func (s *sitting) enforceBudget(ctx context.Context) {
+func (s *agentProcess) enforceBudget(ctx context.Context) {
 	left, used := s.turn.Left, s.turn.usage()
 	over := left.Tokens > 0 && used.TotalTokens >= left.Tokens || left.Cost > 0 && used.Cost >= left.Cost
 	if over && !s.turn.exhausted {
@@ -239,7 +239,7 @@ func (s *sitting) enforceBudget(ctx context.Context) {
 }
 
 // decideCall answers a tool call by a permit or the policy, or reports that a person must.
-func (s *sitting) decideCall(ctx context.Context, asked agent.Permission) ([]session.Report, *SitResult) {
+func (s *agentProcess) decideCall(ctx context.Context, asked agent.Permission) ([]session.Report, *ProcessResult) {
 	rules := conduct.Rules{Dir: s.dir, Tools: s.in.Session.Tools, Permits: s.turn.Permits, Spent: func(p run.Permit) bool {
 		return slices.Contains(s.note.Spent, p.Digest)
 	}}
@@ -267,7 +267,7 @@ func (s *sitting) decideCall(ctx context.Context, asked agent.Permission) ([]ses
 const maxExcerpt = 4 << 10
 
 // askPerson keeps the whole input of the call, so that a person can read it before the decision.
-func (s *sitting) askPerson(asked agent.Permission) ([]session.Report, *SitResult) {
+func (s *agentProcess) askPerson(asked agent.Permission) ([]session.Report, *ProcessResult) {
 	digest := conduct.DigestOf(asked)
 	input := s.a.Redact.Bytes(conduct.InputOf(asked))
 	ref, err := s.slot.Dir().Keep(fmt.Sprintf("permissions/%.12s.json", digest), input)
@@ -283,7 +283,7 @@ func (s *sitting) askPerson(asked agent.Permission) ([]session.Report, *SitResul
 }
 
 // endTurn keeps the answer and the transcript, then the end in the note, and returns the report of it.
-func (s *sitting) endTurn(e agent.Turn) ([]session.Report, *SitResult) {
+func (s *agentProcess) endTurn(e agent.Turn) ([]session.Report, *ProcessResult) {
 	t := s.turn
 	t.used = e.Tokens
 	end := session.TurnEnded{ID: t.ID, Usage: t.usage(), Exhausted: t.exhausted && e.Status != agent.Completed}

@@ -15,31 +15,31 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Teller holds the activity by which other workflows give a session a batch. Any worker serves it.
-type Teller struct{}
+// Sender holds the activity by which other workflows give a session a batch. Any worker serves it.
+type Sender struct{}
 
-// TellInput is a batch for a session.
-type TellInput struct {
-	Session string `json:"session"`
-	Parcel  Parcel `json:"parcel"`
+// SendInput is a batch for a session.
+type SendInput struct {
+	Session string       `json:"session"`
+	Batch   EnqueueInput `json:"batch"`
 }
 
 // UnknownSessionError says that there is no such session, or none that lives.
 const UnknownSessionError = "SessionUnknown"
 
-// TellSession gives the session the batch, and returns once the session's workflow has it. A second call with the same
+// SendToSession gives the session the batch, and returns once the session's workflow has it. A second call with the same
 // batch changes nothing: batches have ids. A session that refuses the batch is an error that no retry fixes.
-func (Teller) TellSession(ctx context.Context, in TellInput) error {
-	return GiveBatch(ctx, activity.GetClient(ctx), in)
+func (Sender) SendToSession(ctx context.Context, in SendInput) error {
+	return SendBatch(ctx, activity.GetClient(ctx), in)
 }
 
-// GiveBatch is TellSession with a client of the caller's.
-func GiveBatch(ctx context.Context, c client.Client, in TellInput) error {
-	handle, err := c.UpdateWorkflow(ctx, UpdateOf(in.Session, in.Parcel, client.WorkflowUpdateStageAccepted))
+// SendBatch is SendToSession with a client of the caller's.
+func SendBatch(ctx context.Context, c client.Client, in SendInput) error {
+	handle, err := c.UpdateWorkflow(ctx, UpdateOf(in.Session, in.Batch, client.WorkflowUpdateStageAccepted))
 	if err == nil {
 		err = refusalOf(ctx, handle)
 	}
-	return TellError(in.Session, err)
+	return SendError(in.Session, err)
 }
 
 // refusalOf returns the refusal that came with the handle of an update; nil if the update was accepted. A refusal is the
@@ -57,7 +57,7 @@ func refusalOf(ctx context.Context, handle client.WorkflowUpdateHandle) error {
 
 // UpdateOf returns the update that gives a session a batch. Its id is of the batch's id and words: a repeated call is
 // one update, and other words under the same id are another, which the session refuses.
-func UpdateOf(session string, p Parcel, stage client.WorkflowUpdateStage) client.UpdateWorkflowOptions {
+func UpdateOf(session string, p EnqueueInput, stage client.WorkflowUpdateStage) client.UpdateWorkflowOptions {
 	words, _ := json.Marshal(p) // strings and bools encode without error
 	return client.UpdateWorkflowOptions{
 		WorkflowID: WorkflowID(session), UpdateID: fmt.Sprintf("batch-%s-%s", p.ID, run.DigestOf(words)), UpdateName: EnqueueUpdate, Args: []any{p}, WaitForStage: stage,
@@ -67,8 +67,8 @@ func UpdateOf(session string, p Parcel, stage client.WorkflowUpdateStage) client
 // WorkflowID returns the id of a session's workflow.
 func WorkflowID(session string) string { return "session-" + session }
 
-// TellError returns the error of an update that gives a session a batch, with the code of the contract.
-func TellError(session string, err error) error {
+// SendError returns the error of an update that gives a session a batch, with the code of the contract.
+func SendError(session string, err error) error {
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
 		return report.Permanent(UnknownSessionError, fmt.Errorf("session_unknown: session %s does not run here: see starter session list", session))
 	}

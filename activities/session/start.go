@@ -18,13 +18,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
-// Sit starts or resumes the agent of a session, owns its process, and reports what it sees to the
+// RunProcess starts or resumes the agent of a session, owns its process, and reports what it sees to the
 // workflow. It returns when the process has ended, with the reason. A cancellation ends the process in
-// good order. The process dies with the worker. Sit must not be retried: its epoch has ended with it.
-func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
+// good order. The process dies with the worker. RunProcess must not be retried: its epoch has ended with it.
+func (a *Activities) RunProcess(ctx context.Context, in ProcessInput) (ProcessResult, error) {
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for a free place"})
 	defer stop()
-	s := &sitting{a: a, in: in, id: in.Session.ID, epoch: in.Epoch, slot: a.Runs.Session(string(in.Session.ID)), show: show, leave: make(chan string, 1), calls: make(chan agent.Event)}
+	s := &agentProcess{a: a, in: in, id: in.Session.ID, epoch: in.Epoch, slot: a.Runs.Session(string(in.Session.ID)), show: show, leave: make(chan string, 1), calls: make(chan agent.Event)}
 	release, holder, err := s.holdDirectory(ctx)
 	if err != nil {
 		return s.unstartedResult(ctx, session.Held, fmt.Sprintf("process %d of this host uses the directory of the session: %v", holder, err))
@@ -42,17 +42,17 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 		return s.unstartedResult(ctx, session.Unstarted, err.Error())
 	}
 	defer closeTools()
-	defer s.returnKit()
-	if end, err := s.proveAndStart(ctx); err != nil {
+	defer s.giveBackKit()
+	if end, err := s.checkAndStart(ctx); err != nil {
 		return s.unstartedResult(ctx, end, err.Error())
 	}
 	s.pid.Store(int64(s.PID()))
 	failpoint.Hit("session.started")
-	if err := s.reportSeated(ctx); err != nil {
+	if err := s.reportReady(ctx); err != nil {
 		s.endProcess()
-		return SitResult{End: session.Ended, Reason: err.Error()}, nil
+		return ProcessResult{End: session.Ended, Reason: err.Error()}, nil
 	}
-	failpoint.Hit("session.seated")
+	failpoint.Hit("session.ready")
 	defer s.registerPeer(ctx)()
 	res := s.followAgent(ctx)
 	res.Reason = report.Summary(a.Redact.String(res.Reason))
@@ -62,26 +62,26 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 	return res, nil
 }
 
-// unstartedResult returns the result of a sitting whose agent did not start. One that was cancelled ended on
+// unstartedResult returns the result of a process whose agent did not start. One that was cancelled ended on
 // request.
-func (s *sitting) unstartedResult(ctx context.Context, end session.End, reason string) (SitResult, error) {
+func (s *agentProcess) unstartedResult(ctx context.Context, end session.End, reason string) (ProcessResult, error) {
 	if ctx.Err() != nil {
-		return SitResult{End: session.Ended, Found: s.note.Last}, nil
+		return ProcessResult{End: session.Ended, Found: s.note.Last}, nil
 	}
-	return SitResult{End: end, Reason: report.Summary(s.a.Redact.String(reason)), Found: s.note.Last}, nil
+	return ProcessResult{End: end, Reason: report.Summary(s.a.Redact.String(reason)), Found: s.note.Last}, nil
 }
 
-// holdDirectory takes the session's directory, which no two sittings have at once.
-func (s *sitting) holdDirectory(ctx context.Context) (release func(), holder int, err error) {
+// holdDirectory takes the session's directory, which no two processes have at once.
+func (s *agentProcess) holdDirectory(ctx context.Context) (release func(), holder int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, holdLimit)
 	defer cancel()
 	release, err = s.slot.Hold(ctx, func() {}, func(pid int) { holder = pid })
 	return release, holder, err
 }
 
-// proveAndStart proves that the agent does not run elsewhere, and starts it. After an error no process is left; end is the
-// word for it.
-func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error) {
+// checkAndStart checks that the agent does not run elsewhere, and starts it. After an error no process is left, and end says
+// why.
+func (s *agentProcess) checkAndStart(ctx context.Context) (end session.End, err error) {
 	s.show(report.Progress{Doing: "starts the agent"})
 	if s.in.Fresh {
 		s.note.Agent, s.note.Rung, s.note.Turns = "", 0, 0
@@ -91,7 +91,7 @@ func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error
 	if err != nil {
 		return session.Unstarted, err
 	}
-	if err := s.provePlace(adapter); err != nil {
+	if err := s.checkNotRunning(adapter); err != nil {
 		return session.Held, err
 	}
 	o, err := s.startOptions(ctx)
@@ -108,7 +108,7 @@ func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error
 
 // startAgent starts the agent. A session of the agent in which no turn was taken may be unknown to it, and
 // is started again. If the agent was heard in its first turn, it has forgotten the session.
-func (s *sitting) startAgent(ctx context.Context, adapter agent.Adapter, o agent.Options) (end session.End, err error) {
+func (s *agentProcess) startAgent(ctx context.Context, adapter agent.Adapter, o agent.Options) (end session.End, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	s.Session, err = adapter.Start(ctx, o)
@@ -133,14 +133,14 @@ func (s *sitting) startAgent(ctx context.Context, adapter agent.Adapter, o agent
 }
 
 // noteStarting notes that a process of the agent is about to begin.
-func (s *sitting) noteStarting() {
+func (s *agentProcess) noteStarting() {
 	s.note.Epoch, s.note.Orderly = s.epoch, false
 	s.note.Strayed = s.note.Strayed || s.in.Choice.Model != ""
 	s.note.StrayedMode = s.note.StrayedMode || s.in.Choice.Mode != ""
 }
 
-// noteStarted notes what the agent told at its start. It reports whether the note has changed.
-func (s *sitting) noteStarted() (changed bool) {
+// noteStarted notes what the agent reported at its start. It reports whether the note has changed.
+func (s *agentProcess) noteStarted() (changed bool) {
 	changed = s.noteDefault()
 	if id := s.Session.ID(); id != "" && id != s.note.Agent {
 		s.note.Agent, changed = id, true
@@ -148,9 +148,9 @@ func (s *sitting) noteStarted() (changed bool) {
 	return s.noteModel() || changed
 }
 
-// noteModel notes the agent's own model, which some clients tell in their first turn only. It reports whether the note
+// noteModel notes the agent's own model, which some clients report in their first turn only. It reports whether the note
 // has changed.
-func (s *sitting) noteModel() bool {
+func (s *agentProcess) noteModel() bool {
 	m, ok := s.Session.(agent.Modelled)
 	if !ok || s.note.Strayed || m.Model() == "" || m.Model() == s.note.Own {
 		return false
@@ -159,9 +159,9 @@ func (s *sitting) noteModel() bool {
 	return true
 }
 
-// noteDefault notes the model and the mode that the agent has without a choice, as far as its client tells. It reports
+// noteDefault notes the model and the mode that the agent has without a choice, as far as its client reports them. It reports
 // whether the note has changed.
-func (s *sitting) noteDefault() bool {
+func (s *agentProcess) noteDefault() bool {
 	d, ok := s.Session.(agent.Defaulted)
 	if !ok {
 		return false
@@ -178,7 +178,7 @@ func (s *sitting) noteDefault() bool {
 
 // startChoice returns the choice of the start. Where a chosen model or mode has been in the way of the agent's own one,
 // that is chosen: a client would continue with the last.
-func (s *sitting) startChoice() agent.Choice {
+func (s *agentProcess) startChoice() agent.Choice {
 	choice := s.in.Choice
 	if choice.Model == "" && s.note.Strayed {
 		choice.Model = s.note.Own
@@ -189,10 +189,10 @@ func (s *sitting) startChoice() agent.Choice {
 	return choice
 }
 
-// provePlace returns an error if the agent's session runs in a process that is not ours, by the account of
+// checkNotRunning returns an error if the agent's session runs in a process that is not ours, according to
 // the agent's own client. That none of ours runs is known: this process has the session's directory, and
 // an agent does not outlive its worker.
-func (s *sitting) provePlace(adapter agent.Adapter) error {
+func (s *agentProcess) checkNotRunning(adapter agent.Adapter) error {
 	p, ok := adapter.(agent.Prober)
 	if !ok || s.note.Agent == "" {
 		return nil
@@ -210,7 +210,7 @@ func (s *sitting) provePlace(adapter agent.Adapter) error {
 }
 
 // startOptions returns the options of the start. It makes the checkout the first time.
-func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error) {
+func (s *agentProcess) startOptions(ctx context.Context) (o agent.Options, err error) {
 	in := s.in.Session
 	work, err := openCheckout(s.slot, in.Repository)
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error)
 	}
 	s.dir = o.Dir
 	if s.a.Kit != nil {
-		if o.Kit, s.unlend, err = s.a.Kit(ctx, in.Repository, s.slot, in.Sandbox); err != nil {
+		if o.Kit, s.releaseKit, err = s.a.Kit(ctx, in.Repository, s.slot, in.Sandbox); err != nil {
 			return o, err
 		}
 	}
@@ -252,24 +252,24 @@ func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error)
 	return o, err
 }
 
-// returnKit gives back what the agent's kit shows.
-func (s *sitting) returnKit() {
-	if s.unlend != nil {
-		s.unlend()
+// giveBackKit gives back what the agent's kit shows.
+func (s *agentProcess) giveBackKit() {
+	if s.releaseKit != nil {
+		s.releaseKit()
 	}
 }
 
 // sessionVariable names the variable by which programs of a session know it.
 const sessionVariable = "RATCHET_SESSION"
 
-// reportSeated reports that the agent takes input, with what the note says of the last message.
-func (s *sitting) reportSeated(ctx context.Context) error {
+// reportReady reports that the agent takes input, with what the note says of the last message.
+func (s *agentProcess) reportReady(ctx context.Context) error {
 	_, watched := s.Session.(agent.Watched)
-	return s.sendReport(ctx, session.Report{Seated: &session.Seated{Queue: s.a.Queue, Agent: s.note.Agent, Watched: watched, Found: s.note.Last}})
+	return s.sendReport(ctx, session.Report{Ready: &session.Ready{Queue: s.a.Queue, Agent: s.note.Agent, Watched: watched, Found: s.note.Last}})
 }
 
-// sendReport tells the workflow. It stamps the report with the epoch and its number.
-func (s *sitting) sendReport(ctx context.Context, r session.Report) error {
+// sendReport sends a report to the workflow. It stamps the report with the epoch and its number.
+func (s *agentProcess) sendReport(ctx context.Context, r session.Report) error {
 	s.reports++
 	r.Epoch, r.N = s.epoch, s.reports
 	return signalWorkflow(ctx, ReportSignal, r)
@@ -282,17 +282,17 @@ func isOver(err error) bool {
 }
 
 // endProcess ends the process, in good order while stopLimit lasts. The note then says so.
-func (s *sitting) endProcess() {
-	s.a.closeSitting(s)
+func (s *agentProcess) endProcess() {
+	s.a.closeProcess(s)
 	defer s.endNote()
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	_ = s.Session.Stop(ctx) // by force at the latest
 }
 
-// endNote notes that the process was ended in good order, and lets nothing be noted afterwards: the next sitting may
+// endNote notes that the process was ended in good order, and lets nothing be noted afterwards: the next process may
 // begin.
-func (s *sitting) endNote() {
+func (s *agentProcess) endNote() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
@@ -301,14 +301,14 @@ func (s *sitting) endNote() {
 }
 
 // logStderr keeps the end of the agent's standard error. The record does not rely on it.
-func (s *sitting) logStderr() {
+func (s *agentProcess) logStderr() {
 	if text := s.stderr.TakeLines(); len(text) > 0 {
 		_ = s.slot.Dir().Log("agent", rundir.Info, "stderr", map[string]any{"epoch": s.epoch, "text": string(s.a.Redact.Bytes(text))})
 	}
 }
 
-// followAgent handles what the agent reports until the sitting ends.
-func (s *sitting) followAgent(ctx context.Context) SitResult {
+// followAgent handles what the agent reports until the process ends.
+func (s *agentProcess) followAgent(ctx context.Context) ProcessResult {
 	stopping := activity.GetWorkerStopChannel(ctx)
 	s.noteLife()
 	tick := time.NewTimer(s.silenceLimit())
@@ -316,12 +316,12 @@ func (s *sitting) followAgent(ctx context.Context) SitResult {
 	for {
 		select {
 		case <-ctx.Done():
-			return SitResult{End: session.Ended}
+			return ProcessResult{End: session.Ended}
 		case <-stopping:
-			return SitResult{End: session.Slept, Reason: "its worker was stopped"}
+			return ProcessResult{End: session.Slept, Reason: "its worker was stopped"}
 		case reason := <-s.leave:
 			if s.a.mayLeave(s) {
-				return SitResult{End: session.Slept, Reason: reason}
+				return ProcessResult{End: session.Slept, Reason: reason}
 			}
 		case <-tick.C:
 			if res := s.endIfSilent(); res != nil {
@@ -333,7 +333,7 @@ func (s *sitting) followAgent(ctx context.Context) SitResult {
 			}
 		case e, ok := <-s.Events():
 			if !ok {
-				return SitResult{End: session.Died, Reason: "the agent's session ended"}
+				return ProcessResult{End: session.Died, Reason: "the agent's session ended"}
 			}
 			if res := s.handleEvent(ctx, e); res != nil {
 				return *res

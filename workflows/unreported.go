@@ -5,15 +5,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Untold is usage of the current work that no event has reported yet. The event that ends the work reports it, or the
+// Unreported is usage of the current work that no event has reported yet. The event that ends the work reports it, or the
 // event that ends the run.
-type Untold struct {
+type Unreported struct {
 	// Used is the usage of each call of the work, by the name of its artifacts: made again, the same call tells the sum.
 	Used map[string]run.Usage `json:"used,omitempty"`
 }
 
 // keepUsage keeps the usage that a call has told, by an answer, a halt or an error.
-func (u *Untold) keepUsage(call string, out activities.Answer, err error) {
+func (u *Unreported) keepUsage(call string, out activities.Answer, err error) {
 	_, used := out.Halted()
 	spent, _ := spentOn(err)
 	if used = used.Most(spent); used == (run.Usage{}) {
@@ -26,7 +26,7 @@ func (u *Untold) keepUsage(call string, out activities.Answer, err error) {
 }
 
 // usage returns the usage of all calls of the work; nil if none is known.
-func (u Untold) usage() *run.Usage {
+func (u Unreported) usage() *run.Usage {
 	var sum run.Usage
 	//workflowcheck:ignore // the sum is the same in any order
 	for _, used := range u.Used {
@@ -39,7 +39,7 @@ func (u Untold) usage() *run.Usage {
 }
 
 // addTo returns the end of a run, with the usage that no event tells yet.
-func (u Untold) addTo(end run.Payload) run.Payload {
+func (u Unreported) addTo(end run.Payload) run.Payload {
 	switch p := end.(type) {
 	case run.RunFailed:
 		p.Usage = u.usage()
