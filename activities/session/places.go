@@ -35,13 +35,13 @@ func (a *Activities) takePlace(ctx context.Context, s *agentProcess) error {
 
 const (
 	placePoll = 200 * time.Millisecond
-	// settleTime is how long an agent has been without a turn before it makes room: one that has just
+	// graceTime is how long an agent has been without a turn before it makes room: one that has just
 	// started is about to get input.
-	settleTime = time.Second
+	graceTime = time.Second
 )
 
 // longestIdle returns the process that has been without a turn for longest; nil if none has been for
-// settleTime.
+// graceTime.
 func (a *Activities) longestIdle() *agentProcess {
 	var found *agentProcess
 	var first time.Time
@@ -50,7 +50,7 @@ func (a *Activities) longestIdle() *agentProcess {
 			return nil // room is being made already
 		}
 		since, idle := s.idleSince()
-		if idle && time.Since(since) > settleTime && (found == nil || since.Before(first)) {
+		if idle && time.Since(since) > graceTime && (found == nil || since.Before(first)) {
 			found, first = s, since
 		}
 	}

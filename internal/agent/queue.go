@@ -62,8 +62,8 @@ func (q *Queue) AwaitRoom(stop <-chan struct{}) {
 	}
 }
 
-// tellRoom is called with the lock held.
-func (q *Queue) tellRoom() {
+// signalRoom is called with the lock held.
+func (q *Queue) signalRoom() {
 	if q.room != nil && (q.closed || q.size <= mostUnread) {
 		close(q.room)
 		q.room = nil
@@ -104,7 +104,7 @@ func (q *Queue) Close(e Event) {
 		q.events = append(q.events, e)
 	}
 	q.closed = true
-	q.tellRoom()
+	q.signalRoom()
 	q.ready.Signal()
 }
 
@@ -118,7 +118,7 @@ func (q *Queue) Drop() {
 		close(q.gone)
 	}
 	q.closed, q.events = true, nil
-	q.tellRoom()
+	q.signalRoom()
 	q.ready.Signal()
 }
 
@@ -152,6 +152,6 @@ func (q *Queue) nextEvent() (Event, bool) {
 	q.events[0] = nil
 	q.events = q.events[1:]
 	q.size -= sizeOf(e)
-	q.tellRoom()
+	q.signalRoom()
 	return e, true
 }

@@ -82,7 +82,7 @@ func (s *Store) Dead(report func(Attempt) (settled bool)) error {
 	}
 	var wrong []error
 	for _, e := range entries {
-		if err := s.settle(e, report); err != nil && !errors.Is(err, fs.ErrNotExist) { // else it has ended meanwhile
+		if err := s.checkEntry(e, report); err != nil && !errors.Is(err, fs.ErrNotExist) { // else it has ended meanwhile
 			wrong = append(wrong, err)
 		}
 	}
@@ -92,7 +92,7 @@ func (s *Store) Dead(report func(Attempt) (settled bool)) error {
 // unwritten is the time for which a file may be empty before its process locks and writes it.
 const unwritten = time.Minute
 
-func (s *Store) settle(e fs.DirEntry, report func(Attempt) bool) error {
+func (s *Store) checkEntry(e fs.DirEntry, report func(Attempt) bool) error {
 	info, err := e.Info()
 	if err != nil || info.Size() == 0 && time.Since(info.ModTime()) < unwritten {
 		return err

@@ -22,8 +22,8 @@ func (f *fold) beginAttempt(p Begun) error {
 		Session: p.Session, Epoch: p.Epoch, ActivityRevision: p.ActivityRevision, CapabilityRevision: p.CapabilityRevision,
 		StartedAt: f.now,
 	})
-	f.tellLine(AuditAllow, e, e.newestAttempt(), string(p.Kind))
-	f.tellLine(AuditStart, e, e.newestAttempt(), "")
+	f.addAuditLine(AuditAllow, e, e.newestAttempt(), string(p.Kind))
+	f.addAuditLine(AuditStart, e, e.newestAttempt(), "")
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (f *fold) acceptAttempt(e *Entry, a *Attempt, turn string, at time.Time, to
 	f.LastAccepted = f.now
 	a.State, a.RPC, a.Observation = Cooldown, AcceptedRPC, Tracking
 	a.Turn, a.AcceptedAt, a.Deadline = turn, at, at.Add(f.Limits.observationLimit())
-	f.tellLine(told, e, a, "turn "+turn)
+	f.addAuditLine(told, e, a, "turn "+turn)
 	if a.Kind == TurnSteer && turn != a.Expected {
 		f.manualize(e, a, Unobserved, "accepted by turn "+turn+" instead of "+a.Expected)
 	}
@@ -98,7 +98,7 @@ func (f *fold) takeRefusal(p Refused) error {
 		return outOfTurn("unknown refusal %q", p.Class)
 	}
 	a.RPC = RejectedBeforeAccept
-	f.tellLine(AuditRejected, e, a, string(p.Class)+": "+p.Reason)
+	f.addAuditLine(AuditRejected, e, a, string(p.Class)+": "+p.Reason)
 	if p.Class == Permanent {
 		f.manualize(e, a, Unobserved, "refused permanently: "+p.Reason)
 		return nil
@@ -168,7 +168,7 @@ func (f *fold) trackTurn(e *Entry, a *Attempt, p TurnSeen) {
 	if p.Read {
 		told = AuditReconciled
 	}
-	f.tellLine(told, e, a, string(p.What))
+	f.addAuditLine(told, e, a, string(p.What))
 	switch same := p.Session == a.Session && p.Epoch == a.Epoch && f.isCurrent(a); {
 	case !same: // 15
 		a.LastEvent = p.What
@@ -195,7 +195,7 @@ func (f *fold) trackTurn(e *Entry, a *Attempt, p TurnSeen) {
 // takeLateEnd takes a terminal event of an abandoned attempt. It corrects an expiry if the turn had
 // completed in time and nothing else has happened since (17). Otherwise it is evidence for a person (18).
 func (f *fold) takeLateEnd(e *Entry, a *Attempt, p TurnSeen) {
-	f.tellLine(AuditObserved, e, a, "late "+string(p.What))
+	f.addAuditLine(AuditObserved, e, a, "late "+string(p.What))
 	corrects := a.Observation == Expired && p.What == TurnCompleted && p.At.Before(a.Deadline) && p.Session == a.Session &&
 		a.Marked && a.ActivityRevision > 0 && a.CapabilityRevision > 0 && e == f.Head() && e.newestAttempt() == a
 	if corrects {
@@ -256,7 +256,7 @@ func (f *fold) manualize(e *Entry, a *Attempt, o Observation, reason string) {
 	if until := f.now.Add(ResolutionWindow); until.After(e.Until) {
 		e.Until = until
 	}
-	f.tellLine(AuditManualized, e, a, reason)
+	f.addAuditLine(AuditManualized, e, a, reason)
 	f.Session.beginEpoch()
 	if f.Session.State != Retired {
 		f.Session.State = Parked

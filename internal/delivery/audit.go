@@ -48,8 +48,8 @@ func (s *Snapshot) policy() Mode {
 	return StrictSafe
 }
 
-// tellLine adds a line about an attempt.
-func (f *fold) tellLine(d Audit, e *Entry, a *Attempt, reason string) {
+// addAuditLine adds a line about an attempt.
+func (f *fold) addAuditLine(d Audit, e *Entry, a *Attempt, reason string) {
 	f.lines = append(f.lines, Line{
 		TS: f.now.UTC(), Decision: d, Thread: f.Thread, Batch: e.Batch.ID, Attempt: a.Generation,
 		Session: a.Session, Epoch: a.Epoch, Policy: f.policy(), Adapter: a.Adapter, Reason: reason,

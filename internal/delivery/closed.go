@@ -18,13 +18,13 @@ func KeepClosed(list []Entry, e Entry) []Entry {
 	list = append(list, e)
 	list = slices.Delete(list, 0, max(0, len(list)-MaxClosed))
 	for i := range list {
-		list[i].dropWords()
+		list[i].dropContent()
 	}
 	return list
 }
 
-// dropWords leaves out most of the words of a closed batch, which nothing delivers any more.
-func (e *Entry) dropWords() {
+// dropContent leaves out most of the words of a closed batch, which nothing delivers any more.
+func (e *Entry) dropContent() {
 	if e.Words != "" {
 		return
 	}
@@ -39,8 +39,8 @@ func (e *Entry) dropWords() {
 	e.Batch.Jobs, e.Batch.ReservedBy = jobs, display.Clip(e.Batch.ReservedBy, maxGist)
 }
 
-// SameWords reports whether the entry is of the batch, word by word.
-func (e Entry) SameWords(b Batch) bool {
+// SameContent reports whether the entry is of the batch, word by word.
+func (e Entry) SameContent(b Batch) bool {
 	if e.Words != "" {
 		return e.Words == b.digest()
 	}

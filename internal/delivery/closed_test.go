@@ -21,13 +21,13 @@ func TestAClosedBatchIsKnownByItsWords(t *testing.T) {
 	if j := kept.Batch.Jobs; len(j) != 2 || !strings.HasPrefix(j[0].Summary, "four tests fail") || len(j[0].Summary) > 200 || j[1].ID != "more" || j[1].State != delivery.JobFailed {
 		t.Errorf("kept of its words %+v", j)
 	}
-	if !kept.SameWords(long) {
+	if !kept.SameContent(long) {
 		t.Error("the same batch is another one")
 	}
 	other := long
 	other.Jobs = append([]delivery.Job(nil), long.Jobs...)
 	other.Jobs[1].Reason = "yes"
-	if kept.SameWords(other) {
+	if kept.SameContent(other) {
 		t.Error("a batch with another word is the same")
 	}
 	h.refuses(delivery.Enqueued{Batch: long})

@@ -148,12 +148,12 @@ func (s *State) Decide(l Look, b Bounds, now time.Time) Verdict {
 		return Verdict{Again: checksDue - now.Sub(s.Since)}
 	case l.Head != s.Head:
 		return Verdict{}
-	case l.Conflicts && !s.settled(ConflictKey(l.Head)):
+	case l.Conflicts && !s.needsNoMerge(ConflictKey(l.Head)):
 		return Verdict{Merge: true}
 	case len(l.Pending) > 0:
 		return Verdict{}
 	case len(s.undelivered(l)) == 0:
-		return Verdict{Merge: l.Behind && !s.settled(ConflictKey(l.Head))}
+		return Verdict{Merge: l.Behind && !s.needsNoMerge(ConflictKey(l.Head))}
 	case s.Rounds >= b.Rounds:
 		return Verdict{End: OutOfRounds, Reason: fmt.Sprintf("checks or reviewers want changes after %d rounds", s.Rounds)}
 	case b.Cost > 0 && s.Spent >= b.Cost:
@@ -165,8 +165,8 @@ func (s *State) Decide(l Look, b Bounds, now time.Time) Verdict {
 // ConflictKey returns the key of the question about a conflict of a head with the base branch.
 func ConflictKey(head run.Commit) string { return "conflict:" + string(head) }
 
-// settled reports whether the base need not be merged into the head that the key names.
-func (s *State) settled(key string) bool {
+// needsNoMerge reports whether the base need not be merged into the head that the key names.
+func (s *State) needsNoMerge(key string) bool {
 	return slices.Contains(s.Answered, key) || s.Blocked != nil && s.Blocked.Key == key
 }
 

@@ -73,7 +73,7 @@ func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.
 	if fresh { // nothing can be in the way
 		err = writeFiles(ctx, shadow, commit)
 	} else {
-		err = settleFiles(ctx, shadow, root, commit)
+		err = restoreFiles(ctx, shadow, root, commit)
 	}
 	if err != nil {
 		return err
@@ -156,9 +156,9 @@ func writeFiles(ctx context.Context, shadow git.Repo, commit run.Commit) error {
 	return err
 }
 
-// settleFiles writes the files of commit and checks the result. It repeats this where something was in
+// restoreFiles writes the files of commit and checks the result. It repeats this where something was in
 // the way.
-func settleFiles(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Commit) error {
+func restoreFiles(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Commit) error {
 	for try := range 3 {
 		if err := writeFiles(ctx, shadow, commit); err != nil {
 			return err
@@ -172,7 +172,7 @@ func settleFiles(ctx context.Context, shadow git.Repo, root *os.Root, commit run
 				return err
 			}
 		}
-		if found.areSettled(root, try) {
+		if found.areAccepted(root, try) {
 			return nil
 		}
 		for _, path := range found.changed {
@@ -190,10 +190,10 @@ type strays struct {
 	changed   []string
 }
 
-// areSettled reports whether nothing is left to do. Git may count a file that it has just written as
+// areAccepted reports whether nothing is left to do. Git may count a file that it has just written as
 // changed, because its line ends do not fit its own attributes. In the second round such a file is
 // accepted as git wrote it.
-func (s strays) areSettled(root *os.Root, try int) bool {
+func (s strays) areAccepted(root *os.Root, try int) bool {
 	for _, path := range s.changed {
 		if try == 0 || !isPlainFile(root, path) {
 			return false

@@ -104,7 +104,7 @@ func New(ctx workflow.Context, s Settings, host Host, from State) (*Deliveries, 
 
 // State returns what the next execution continues with. No process may be attached.
 func (d *Deliveries) State(ctx workflow.Context) State {
-	d.settleLoss(ctx)
+	d.endLostEpoch(ctx)
 	s := d.state
 	s.Fold, s.EarlyClosed = *d.fold, d.earlyClosed()
 	return s
@@ -124,7 +124,7 @@ func (d *Deliveries) Attach(ctx workflow.Context, p Process) {
 	if d.process != nil {
 		d.Detach("another process has the session")
 	}
-	d.settleLoss(ctx)
+	d.endLostEpoch(ctx)
 	d.process, d.proved = &p, false
 	d.takeEarly(ctx)
 	d.touchSession()
@@ -155,9 +155,9 @@ func (d *Deliveries) Detach(why string) {
 	d.touchSession()
 }
 
-// settleLoss ends the epoch of a process that has ended. It waits for the answer of a request in progress, which may say
+// endLostEpoch ends the epoch of a process that has ended. It waits for the answer of a request in progress, which may say
 // that nothing was sent: the loop calls it between two activities.
-func (d *Deliveries) settleLoss(ctx workflow.Context) {
+func (d *Deliveries) endLostEpoch(ctx workflow.Context) {
 	if d.lost == "" {
 		return
 	}
@@ -175,7 +175,7 @@ func (d *Deliveries) Retire(ctx workflow.Context) error {
 		return err
 	}
 	d.Detach("the session is retired")
-	d.settleLoss(ctx)
+	d.endLostEpoch(ctx)
 	ended := delivery.Closed{Reason: delivery.Cancelled, Note: "the session was retired"}
 	for len(d.state.Early) > 0 {
 		d.closeEarly(ctx, 0, ended)
@@ -256,8 +256,8 @@ func (d *Deliveries) Observe(ctx workflow.Context, s activities.Observation) {
 	}
 }
 
-// tellProblem keeps what stands in the way, for people.
-func (d *Deliveries) tellProblem(format string, args ...any) {
+// setProblem keeps the reason why nothing is delivered, for people.
+func (d *Deliveries) setProblem(format string, args ...any) {
 	d.problem = fmt.Sprintf(format, args...)
 	d.log.Warn("delivery held up", "why", d.problem)
 }

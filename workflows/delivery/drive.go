@@ -55,7 +55,7 @@ func (d *Deliveries) Due() time.Time { return d.next }
 
 // takeStep does the work that is due, and returns when time alone makes more due.
 func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
-	d.settleLoss(ctx)
+	d.endLostEpoch(ctx)
 	d.sweepDeadlines(ctx)
 	d.bindProcess(ctx)
 	switch {
@@ -91,7 +91,7 @@ func (d *Deliveries) bindProcess(ctx workflow.Context) {
 	}
 	err := d.emitEvent(ctx, delivery.Bound{Session: d.Session, Thread: d.process.Thread, Adapter: d.process.Adapter})
 	if err != nil && !errors.Is(err, delivery.ErrPendingResolution) {
-		d.tellProblem("session_profile_mismatch: the session continues as %s thread %s, but its results are for thread %s", d.process.Adapter, d.process.Thread, d.fold.Thread)
+		d.setProblem("session_profile_mismatch: the session continues as %s thread %s, but its results are for thread %s", d.process.Adapter, d.process.Thread, d.fold.Thread)
 	}
 }
 
@@ -127,7 +127,7 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 		}
 		return next
 	case delivery.Deny:
-		d.tellDenial(ctx, decision.Reason)
+		d.auditDenial(ctx, decision.Reason)
 		return next
 	case delivery.Operator:
 		return next
@@ -140,7 +140,7 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 func (d *Deliveries) lacksBudget(ctx workflow.Context) bool {
 	_, err := d.host.BudgetLeft(ctx)
 	if err != nil {
-		d.tellProblem("%v", err)
+		d.setProblem("%v", err)
 	}
 	return err != nil
 }
@@ -149,7 +149,7 @@ func (d *Deliveries) lacksBudget(ctx workflow.Context) bool {
 func (d *Deliveries) wakeProcess(ctx workflow.Context) (next time.Time) {
 	at, err := d.host.CheckWake(ctx)
 	if err != nil {
-		d.tellProblem("%v", err)
+		d.setProblem("%v", err)
 		return at
 	}
 	d.host.WakeProcess(ctx)
@@ -168,8 +168,8 @@ func (d *Deliveries) decideHead(ctx workflow.Context) delivery.Decision {
 	return decision
 }
 
-// tellDenial tells the audit once that a batch is not delivered because the known facts contradict each other.
-func (d *Deliveries) tellDenial(ctx workflow.Context, r delivery.Reason) {
+// auditDenial adds a line to the audit, once, when a batch is not delivered because the known facts contradict each other.
+func (d *Deliveries) auditDenial(ctx workflow.Context, r delivery.Reason) {
 	batch := d.fold.Head().Batch.ID
 	if key := batch + " " + string(r); d.denied != key {
 		d.denied = key
@@ -197,7 +197,7 @@ func (d *Deliveries) proveThread(ctx workflow.Context) bool {
 	})
 	if err != nil {
 		problem := report.ProblemOf(err)
-		d.tellProblem("the state of the thread is not proved: %s", problem.Message)
+		d.setProblem("the state of the thread is not proved: %s", problem.Message)
 		if problem.Code == activities.ReadError {
 			_ = d.emitEvent(ctx, delivery.Invalidated{Session: managed.ID, Epoch: managed.Epoch, Reason: "the thread could not be read"})
 		}
@@ -225,14 +225,14 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 		b.Kind = delivery.TurnSteer
 	}
 	if b.Kind == delivery.TurnStart && !d.host.BeginTurn(ctx, b.Marker) {
-		d.tellProblem("the session has a turn")
+		d.setProblem("the session has a turn")
 		d.backOff(ctx)
 		return
 	}
 	begun, _, err := d.fold.Begin(b, workflow.Now(ctx))
 	if err != nil || begun == nil || d.emitEvent(ctx, *begun) != nil {
 		d.host.TakeTurnBack(ctx, b.Marker)
-		d.tellProblem("the rules for results refuse the attempt: %v", err)
+		d.setProblem("the rules for results refuse the attempt: %v", err)
 		d.backOff(ctx)
 		return
 	}
@@ -260,10 +260,10 @@ func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int
 	case err == nil:
 		_ = d.emitEvent(ctx, delivery.Refused{RequestID: b.RequestID, Class: out.Refused, Reason: out.Reason})
 		d.host.TakeTurnBack(ctx, b.Marker)
-		d.tellProblem("the attempt was refused (%s): %s", out.Refused, out.Reason)
+		d.setProblem("the attempt was refused (%s): %s", out.Refused, out.Reason)
 		d.backOff(ctx)
 	default:
-		d.tellProblem("the attempt may or may not have been accepted: %s", report.ProblemOf(err).Message)
+		d.setProblem("the attempt may or may not have been accepted: %s", report.ProblemOf(err).Message)
 		d.lookAt = now
 	}
 }
@@ -288,7 +288,7 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	})
 	switch {
 	case err != nil:
-		d.tellProblem("cannot look up the attempt: %s", report.ProblemOf(err).Message)
+		d.setProblem("cannot look up the attempt: %s", report.ProblemOf(err).Message)
 	case !current:
 		_ = d.emitEvent(ctx, delivery.Unanswered{RequestID: a.RequestID, Shown: shownBy(out)})
 	case out.Marked != nil:
@@ -324,7 +324,7 @@ func (d *Deliveries) writeLedger(ctx workflow.Context) {
 	last := d.state.Entries
 	err := runActivity(quickActivity(ctx, "Record the results"), nil, acts.RecordDelivery, activities.RecordInput{Session: d.Session, Record: d.state.Unrecorded})
 	if err != nil {
-		d.tellProblem("the ledger cannot be written: %s", report.ProblemOf(err).Message)
+		d.setProblem("the ledger cannot be written: %s", report.ProblemOf(err).Message)
 		return
 	}
 	d.markRecorded(last)

@@ -101,7 +101,7 @@ func (d *Deliveries) takeEarly(ctx workflow.Context) {
 	}
 	d.sweepEarly(ctx)
 	if d.openThread(ctx); d.fold.Seq == 0 {
-		d.tellProblem("the thread %q cannot be opened", d.process.Thread)
+		d.setProblem("the thread %q cannot be opened", d.process.Thread)
 		return
 	}
 	for len(d.state.Early) > 0 {

@@ -93,7 +93,7 @@ func (d *Deliveries) checkBatch(ctx workflow.Context, p activities.EnqueueInput)
 	if err := b.Validate(); err != nil {
 		return refuseUpdate(InvalidError, fmt.Errorf("batch_invalid: %w", err))
 	}
-	switch known, same := d.findWords(p); {
+	switch known, same := d.findBatch(p); {
 	case d.ended || d.fold.Session.State == delivery.Retired:
 		return refuseUpdate(StateError, errors.New("session_retired: the session accepts no more results"))
 	case same:
@@ -117,16 +117,16 @@ func (d *Deliveries) checkBatch(ctx workflow.Context, p activities.EnqueueInput)
 	return nil
 }
 
-// findWords reports whether a batch has the batch's id, and whether it has the same words, too.
-func (d *Deliveries) findWords(p activities.EnqueueInput) (known, same bool) {
+// findBatch reports whether a batch has the batch's id, and whether it has the same words, too.
+func (d *Deliveries) findBatch(p activities.EnqueueInput) (known, same bool) {
 	if i := d.findEarly(p.ID); i >= 0 {
 		return true, batchOf(d.state.Early[i].Batch, "").Equal(batchOf(p, ""))
 	}
 	if e := d.fold.Known(p.ID); e != nil {
-		return true, e.SameWords(batchOf(p, d.fold.Thread))
+		return true, e.SameContent(batchOf(p, d.fold.Thread))
 	}
 	if e := d.findEarlyClosed(p.ID); e != nil {
-		return true, e.SameWords(batchOf(p, ""))
+		return true, e.SameContent(batchOf(p, ""))
 	}
 	return false, false
 }
@@ -141,7 +141,7 @@ func (d *Deliveries) enqueue(ctx workflow.Context, p activities.EnqueueInput) (a
 	}
 	d.openThread(ctx)
 	b := batchOf(p, d.fold.Thread)
-	if known := d.fold.Known(b.ID); known == nil || !known.SameWords(b) {
+	if known := d.fold.Known(b.ID); known == nil || !known.SameContent(b) {
 		if err := d.emitEvent(ctx, delivery.Enqueued{Batch: b}); err != nil {
 			return activities.Receipt{}, refuseUpdate(StateError, err)
 		}

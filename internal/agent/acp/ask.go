@@ -106,7 +106,7 @@ func (s *session) decideOrWait(a *waitingRequest, c toolCall) {
 	}
 	a.call = s.toolOf(c)
 	input, name := a.call.inputAsked(c), a.call.toolName(s.habits)
-	s.tellUse(a.call, input)
+	s.emitToolUse(a.call, input)
 	switch {
 	case s.readOnly:
 		s.denyRequest(a, "denied: the session is read-only")
@@ -163,16 +163,16 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	default:
 		return fmt.Errorf("unknown verdict %q", d.Verdict)
 	}
-	told, err := s.settleRequest(d)
+	told, err := s.resolveRequest(d)
 	if err != nil {
 		return err
 	}
 	return waitUntil(ctx, told)
 }
 
-// settleRequest answers a request. The channel, unless nil, is closed when the
-// agent was told everything.
-func (s *session) settleRequest(d agent.PermissionDecision) (told <-chan struct{}, err error) {
+// resolveRequest answers a request. The channel, unless nil, is closed when the
+// agent has the whole answer.
+func (s *session) resolveRequest(d agent.PermissionDecision) (told <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.indexOfWaiting(d.CallID)

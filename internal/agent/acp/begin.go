@@ -262,14 +262,14 @@ func (s *session) exitError() error {
 	return newError(failure.Unknown, true, strings.TrimSuffix(text+": "+s.child.Stderr(), ": "))
 }
 
-// settleTime is the time in which a program that closed its input or its output
+// exitTime is the time in which a program that closed its input or its output
 // has to end by itself.
-const settleTime = 2 * time.Second
+const exitTime = 2 * time.Second
 
 // waitForExit waits for a program that seems to be ending, and reports whether it
 // has ended.
 func (s *session) waitForExit() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	ctx, cancel := context.WithTimeout(context.Background(), exitTime)
 	defer cancel()
 	return s.child.WaitForEnd(ctx)
 }

@@ -191,19 +191,19 @@ func (s *session) takeToolCall(raw json.RawMessage) bool {
 	switch ended := t.Status == "completed" || t.Status == "failed"; {
 	case t.ended:
 	case ended:
-		s.tellUse(t, t.inputOrSummary())
+		s.emitToolUse(t, t.inputOrSummary())
 		t.ended = true
 		s.events.Put(agent.ToolResult{CallID: t.ID, Output: c.outputText(), Error: t.Status == "failed"})
 	case t.Status == "in_progress" && !isBlank(t.Input) && !t.told:
-		s.tellUse(t, t.inputOrSummary())
+		s.emitToolUse(t, t.inputOrSummary())
 	default:
 		s.events.Put(agent.Notice{Name: "tool_call_update", Data: raw})
 	}
 	return true
 }
 
-// tellUse reports a call once; the caller holds the lock.
-func (s *session) tellUse(t *tool, input json.RawMessage) {
+// emitToolUse reports a call once; the caller holds the lock.
+func (s *session) emitToolUse(t *tool, input json.RawMessage) {
 	if t.told {
 		return
 	}
@@ -211,9 +211,9 @@ func (s *session) tellUse(t *tool, input json.RawMessage) {
 	s.events.Put(agent.ToolUse{CallID: t.ID, Tool: t.toolName(s.habits), Input: input})
 }
 
-// settleDenied reports a result for each denied call that has none from the agent;
+// endDenied reports a result for each denied call that has none from the agent;
 // the caller holds the lock.
-func (s *session) settleDenied() {
+func (s *session) endDenied() {
 	for _, t := range s.turn.denied {
 		if !t.ended {
 			t.ended = true

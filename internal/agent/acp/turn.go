@@ -110,7 +110,7 @@ func (s *session) takeText(u update) bool {
 	if !decodeLenient(u.Content, &block) || block.Type != "text" {
 		return false
 	}
-	s.settleDenied()
+	s.endDenied()
 	if s.habits.names && u.MessageID == "" {
 		s.turn.aside = block.Text
 		s.events.Put(agent.Notice{Name: "warning", Data: u.Content})
@@ -140,7 +140,7 @@ func (s *session) finishTurn(t *turn, a answer, err error) {
 		return
 	}
 	cancelAll(s.withdrawRequests("the turn ended"))
-	s.settleDenied()
+	s.endDenied()
 	t.markEnded()
 	s.turn = nil
 	status, err := t.turnResult(a, err)

@@ -119,7 +119,7 @@ func (s *session) takeRequest(c controlFrame) bool {
 		a.CallID = c.RequestID
 	}
 	if s.turn != nil {
-		s.tellCall(agent.ToolUse{CallID: a.CallID, Tool: a.Tool, Input: a.Input})
+		s.emitToolUse(agent.ToolUse{CallID: a.CallID, Tool: a.Tool, Input: a.Input})
 	}
 	switch {
 	case s.o.Sandbox == agent.ReadOnly:
@@ -137,14 +137,14 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	if err := d.Check(ctx); err != nil {
 		return err
 	}
-	a, err := s.settleRequest(d)
+	a, err := s.resolveRequest(d)
 	if err != nil {
 		return err
 	}
 	return s.answerRequest(a, d)
 }
 
-func (s *session) settleRequest(d agent.PermissionDecision) (permissionRequest, error) {
+func (s *session) resolveRequest(d agent.PermissionDecision) (permissionRequest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.permissions.waiting[d.CallID]

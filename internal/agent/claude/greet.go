@@ -38,7 +38,7 @@ func (s *session) awaitGreeting(ctx context.Context) (greeting, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.id.resumed {
-			s.tellStarted(s.id.adoptID(s.id.id))
+			s.emitStarted(s.id.adoptID(s.id.id))
 		}
 		return g.greeting, nil
 	case <-ctx.Done():

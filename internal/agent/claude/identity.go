@@ -48,8 +48,8 @@ func (i *identity) confirmID(id string) *agent.Started {
 	return i.adoptID(id)
 }
 
-// settleTurn ends a turn; well says whether it was completed.
-func (i *identity) settleTurn(well bool) *agent.Started {
+// endTurn ends a turn; well says whether it was completed.
+func (i *identity) endTurn(well bool) *agent.Started {
 	minted := i.minted
 	i.minted = ""
 	if minted == "" || !well || !i.projects.hasTranscript(minted) {

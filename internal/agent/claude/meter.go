@@ -23,11 +23,11 @@ func (m *meter) windowFill() agent.Context {
 	return agent.Context{Used: int(m.last.promptTokens()), Total: m.window}
 }
 
-// settleResult takes the figures of a result. The client counts money for the
+// addResult takes the figures of a result. The client counts money for the
 // whole process, and sometimes starts again, so the total may drop. Newer
 // versions report the share of the turn, and start with an old total after a
 // resume.
-func (m *meter) settleResult(r resultFrame) {
+func (m *meter) addResult(r resultFrame) {
 	if w := windowOfModel(r.Models, m.model); w > 0 {
 		m.window = w
 	}

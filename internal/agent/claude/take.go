@@ -75,14 +75,14 @@ func (s *session) takeInit(line []byte) bool {
 		return false
 	}
 	s.meter.model = f.Model
-	s.tellStarted(s.id.confirmID(f.SessionID))
+	s.emitStarted(s.id.confirmID(f.SessionID))
 	if s.turn != nil && s.turn.interrupted {
 		s.repeatInterrupt()
 	}
 	return true
 }
 
-func (s *session) tellStarted(e *agent.Started) {
+func (s *session) emitStarted(e *agent.Started) {
 	if e != nil {
 		s.Queue.Put(*e)
 	}
@@ -108,7 +108,7 @@ func (s *session) takeAssistant(line []byte) bool {
 			s.Queue.Put(agent.Text{Text: b.Text})
 			known = true
 		case b.Type == "tool_use":
-			s.tellCall(agent.ToolUse{CallID: b.ID, Tool: b.Name, Input: b.Input})
+			s.emitToolUse(agent.ToolUse{CallID: b.ID, Tool: b.Name, Input: b.Input})
 			known = true
 		}
 	}
@@ -119,8 +119,8 @@ func (s *session) takeAssistant(line []byte) bool {
 	return known
 }
 
-// tellCall reports a call of the current turn once.
-func (s *session) tellCall(u agent.ToolUse) {
+// emitToolUse reports a call of the current turn once.
+func (s *session) emitToolUse(u agent.ToolUse) {
 	if s.turn.told[u.CallID] {
 		return
 	}

@@ -84,14 +84,14 @@ func (s *session) takeResult(line []byte) bool {
 	if err := json.Unmarshal(line, &r); err != nil {
 		r = resultFrame{IsError: true, Errors: []string{"an unreadable result: " + err.Error()}}
 	}
-	s.meter.settleResult(r)
+	s.meter.addResult(r)
 	t := s.turn
 	if t == nil {
 		s.reportStart(greetResult{err: s.turnError(r, "")})
 		return false
 	}
 	status := turnStatus(r)
-	s.tellStarted(s.id.settleTurn(status == agent.Completed))
+	s.emitStarted(s.id.endTurn(status == agent.Completed))
 	s.withdrawRequests()
 	s.warnBudget(t)
 	e := agent.Turn{

@@ -45,9 +45,9 @@ func (s *session) takeRequest(f frame) {
 		reply: func(d agent.PermissionDecision) any { return kind.toResult(r, d) },
 	}
 	if r.ItemID != "" {
-		s.tellUse(item{ID: r.ItemID}, p.Tool, raw)
+		s.emitToolUse(item{ID: r.ItemID}, p.Tool, raw)
 	}
-	s.tellEvent(p)
+	s.emitEvent(p)
 }
 
 // noteRequest records that the turn has asked for something, decided or not.
@@ -97,5 +97,5 @@ func (s *session) onResolved(n notification) bool {
 
 func (s *session) withdrawApproval(name string) {
 	delete(s.approvals.pending, name)
-	s.tellEvent(agent.Withdrawn{CallID: name})
+	s.emitEvent(agent.Withdrawn{CallID: name})
 }

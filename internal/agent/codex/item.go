@@ -181,8 +181,8 @@ func jsonString(s string) json.RawMessage {
 // result yet.
 type openCalls map[string]item
 
-// tellUse reports a call once.
-func (s *session) tellUse(i item, tool string, input any) {
+// emitToolUse reports a call once.
+func (s *session) emitToolUse(i item, tool string, input any) {
 	if _, told := s.calls[i.ID]; told {
 		return
 	}
@@ -191,30 +191,30 @@ func (s *session) tellUse(i item, tool string, input any) {
 	if err != nil {
 		return
 	}
-	s.tellEvent(agent.ToolUse{CallID: i.ID, Tool: tool, Input: raw})
+	s.emitEvent(agent.ToolUse{CallID: i.ID, Tool: tool, Input: raw})
 }
 
-// tellItemStarted and tellItemCompleted report an item of our turn. They return
+// emitItemStarted and emitItemCompleted report an item of our turn. They return
 // false if there was nothing to report.
-func (s *session) tellItemStarted(i item) bool {
+func (s *session) emitItemStarted(i item) bool {
 	call, ok := toolCalls[i.Type]
 	if !ok {
 		return i.Type == "agentMessage"
 	}
 	if !call.late {
 		tool, input := call.use(i)
-		s.tellUse(i, tool, input)
+		s.emitToolUse(i, tool, input)
 	}
 	return true
 }
 
-func (s *session) tellItemCompleted(t *turn, i item, raw json.RawMessage) bool {
+func (s *session) emitItemCompleted(t *turn, i item, raw json.RawMessage) bool {
 	switch i.Type {
 	case "agentMessage":
-		s.tellText(t.messages.completeMessage(i.ID, i.Text))
+		s.emitText(t.messages.completeMessage(i.ID, i.Text))
 		return true
 	case "contextCompaction", "plan":
-		s.tellEvent(agent.Notice{Name: i.Type, Data: raw})
+		s.emitEvent(agent.Notice{Name: i.Type, Data: raw})
 		return true
 	}
 	call, ok := toolCalls[i.Type]
@@ -222,15 +222,15 @@ func (s *session) tellItemCompleted(t *turn, i item, raw json.RawMessage) bool {
 		return false
 	}
 	tool, input := call.use(i)
-	s.tellUse(i, tool, input)
+	s.emitToolUse(i, tool, input)
 	delete(s.calls, i.ID)
 	output, failed := call.result(i)
-	s.tellEvent(agent.ToolResult{CallID: i.ID, Output: output, Error: failed})
+	s.emitEvent(agent.ToolResult{CallID: i.ID, Output: output, Error: failed})
 	return true
 }
 
-func (s *session) tellText(piece string) {
+func (s *session) emitText(piece string) {
 	if piece != "" {
-		s.tellEvent(agent.Text{Text: piece})
+		s.emitEvent(agent.Text{Text: piece})
 	}
 }

@@ -78,8 +78,8 @@ func (s *session) setAllows(a *delivery.Allows) {
 	s.view.allows = a
 }
 
-// tellEvent adds an event.
-func (s *session) tellEvent(e agent.Event) {
+// emitEvent adds an event.
+func (s *session) emitEvent(e agent.Event) {
 	if s.thread == "" {
 		s.earlyEvents = append(s.earlyEvents, e)
 		return

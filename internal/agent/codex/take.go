@@ -53,7 +53,7 @@ var notifications = map[string]func(s *session, n notification) bool{
 
 func noticeHandler(name string) func(*session, notification) bool {
 	return func(s *session, n notification) bool {
-		s.tellEvent(agent.Notice{Name: name, Data: n.params})
+		s.emitEvent(agent.Notice{Name: name, Data: n.params})
 		return true
 	}
 }
@@ -70,7 +70,7 @@ func (s *session) takeFrame(f frame, line []byte) {
 	n := notification{params: f.Params}
 	act := notifications[f.Method]
 	if act == nil || !decodeLenient(f.Params, &n) || !act(s, n) {
-		s.tellEvent(agent.Raw{Frame: line})
+		s.emitEvent(agent.Raw{Frame: line})
 	}
 }
 
@@ -103,7 +103,7 @@ func (s *session) onTurnStarted(n notification) bool {
 		s.running = runningTurn{id: w.ID}
 	}
 	if s.view.openTurn(w) {
-		s.tellEvent(agent.TurnOpened{ID: w.ID})
+		s.emitEvent(agent.TurnOpened{ID: w.ID})
 	}
 	s.matchTurn()
 	return true
@@ -118,7 +118,7 @@ func (s *session) onTurnCompleted(n notification) bool {
 		s.running = runningTurn{}
 	}
 	s.view.active = slices.DeleteFunc(s.view.active, func(t *turnView) bool { return t.ID == w.ID })
-	s.tellEvent(agent.TurnClosed{ID: w.ID, Status: w.Status, At: time.Now().UTC()})
+	s.emitEvent(agent.TurnClosed{ID: w.ID, Status: w.Status, At: time.Now().UTC()})
 	if t := s.turn; t != nil && t.id == w.ID {
 		s.finishTurn(t, w)
 	} else {
@@ -138,7 +138,7 @@ func (s *session) onStatusChanged(n notification) bool {
 		s.running = runningTurn{}
 	}
 	s.view.setStatus(status)
-	s.tellEvent(agent.ThreadStatus{Status: status.Type, Flags: status.Flags})
+	s.emitEvent(agent.ThreadStatus{Status: status.Type, Flags: status.Flags})
 	return true
 }
 
@@ -151,11 +151,11 @@ func (s *session) onItemStarted(n notification) bool {
 		s.view.trackedTurn(n.TurnID).addItem(i.Type)
 	}
 	if i.Type == "userMessage" && s.isOurThread(n) {
-		s.tellEvent(agent.UserMessage{Turn: n.TurnID, Marker: i.ClientID, First: s.view.addMessage(n.TurnID)})
+		s.emitEvent(agent.UserMessage{Turn: n.TurnID, Marker: i.ClientID, First: s.view.addMessage(n.TurnID)})
 		s.noteUserMessage(n.TurnID, i.ClientID)
 		return true
 	}
-	return s.ourTurn(n) != nil && s.tellItemStarted(i)
+	return s.ourTurn(n) != nil && s.emitItemStarted(i)
 }
 
 // noteUserMessage records the proof of whose turn it is.
@@ -181,7 +181,7 @@ func (s *session) onItemCompleted(n notification) bool {
 		return s.isOurThread(n)
 	}
 	t := s.ourTurn(n)
-	return t != nil && s.tellItemCompleted(t, i, n.Item)
+	return t != nil && s.emitItemCompleted(t, i, n.Item)
 }
 
 func (s *session) onDelta(n notification) bool {
@@ -190,7 +190,7 @@ func (s *session) onDelta(n notification) bool {
 		return false
 	}
 	t.messages.addPiece(n.ItemID, n.Delta)
-	s.tellText(n.Delta)
+	s.emitText(n.Delta)
 	return true
 }
 
@@ -222,6 +222,6 @@ func (s *session) onError(n notification) bool {
 	if t := s.ourTurn(n); t != nil {
 		t.problem = n.Error
 	}
-	s.tellEvent(agent.Notice{Name: name, Data: n.params, Stall: true})
+	s.emitEvent(agent.Notice{Name: name, Data: n.params, Stall: true})
 	return true
 }

@@ -175,7 +175,7 @@ func (s *session) endTurn(t *turn, status agent.TurnStatus, err error) {
 			s.withdrawApproval(id)
 		}
 	}
-	s.tellEvent(agent.Turn{
+	s.emitEvent(agent.Turn{
 		Status: status, Text: t.messages.lastMessage, Tokens: t.share.tokens, Context: t.share.context,
 		Err: err,
 	})

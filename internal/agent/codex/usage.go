@@ -63,7 +63,7 @@ func (s *session) countUsage(u tokenUsage, turn string) {
 	used := u.Total.excessOver(t.share.before)
 	t.share.tokens = agent.Tokens{Input: used.Input, Cached: used.Cached, Output: used.Output}
 	t.share.context = agent.Context{Used: int(u.Last.Total), Total: u.Window}
-	s.tellEvent(agent.UsageUpdate{Tokens: t.share.tokens, Context: t.share.context})
+	s.emitEvent(agent.UsageUpdate{Tokens: t.share.tokens, Context: t.share.context})
 }
 
 // limitWindow is one limit of an account.

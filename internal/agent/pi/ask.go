@@ -70,7 +70,7 @@ func (s *session) takeGateRequest(r uiRequest) bool {
 	if _, taken := s.requests[a.CallID]; taken || a.CallID == "" {
 		a.CallID = r.ID
 	}
-	s.tellCall(agent.ToolUse{CallID: a.CallID, Tool: a.Tool, Input: a.Input})
+	s.emitToolUse(agent.ToolUse{CallID: a.CallID, Tool: a.Tool, Input: a.Input})
 	verdict, reason := s.rules.judgeCall(a)
 	if verdict != "" {
 		s.answerRequest(a, agent.PermissionDecision{Verdict: verdict, Reason: reason})

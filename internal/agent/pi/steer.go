@@ -77,7 +77,7 @@ func (s *session) takeSteered(t *turn, r response) {
 // endUnlessSteered ends a turn, unless pi's queue may hold a message.
 func (s *session) endUnlessSteered(t *turn) {
 	if !t.steering.queued && len(t.steering.asked) == 0 {
-		s.settleTurn(t)
+		s.endTurn(t)
 		return
 	}
 	t.steering.settling = true
@@ -85,7 +85,7 @@ func (s *session) endUnlessSteered(t *turn) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.turn == t && t.steering.settling {
-			s.settleTurn(t)
+			s.endTurn(t)
 		}
 	})
 	s.lookIntoQueue(t)
@@ -106,7 +106,7 @@ func (s *session) takeQueue(t *turn, r response) {
 	t.steering.settling, t.steering.queued = false, false
 	late := decodeLenient[queue](r.Data).Steering
 	if len(late) == 0 || t.interrupted {
-		s.settleTurn(t)
+		s.endTurn(t)
 		return
 	}
 	t.begun, t.accepted = false, false

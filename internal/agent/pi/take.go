@@ -102,7 +102,7 @@ func (s *session) takeResponse(r response) bool {
 	case r.ID == t.state:
 		// A prompt that an extension of the user took for itself begins no turn.
 		if r.Success && !t.begun && !decodeLenient[state](r.Data).Running {
-			s.settleTurn(t)
+			s.endTurn(t)
 		}
 	case r.ID == t.stats && t.end != nil:
 		s.concludeTurn(t, decodeLenient[stats](r.Data))
@@ -116,7 +116,7 @@ func (s *session) takeResponse(r response) bool {
 func (s *session) takeAcceptance(t *turn, r response) {
 	if !r.Success {
 		t.stop, t.failure = "error", r.Error
-		s.settleTurn(t)
+		s.endTurn(t)
 		return
 	}
 	t.accepted = true
@@ -143,7 +143,7 @@ func (s *session) takeTurn(kind string, line []byte) bool {
 		s.takeMessage(t, decodeLenient[messageEnd](line))
 	case "tool_execution_start":
 		f := decodeLenient[toolFrame](line)
-		s.tellCall(agent.ToolUse{CallID: f.CallID, Tool: f.Tool, Input: f.Args})
+		s.emitToolUse(agent.ToolUse{CallID: f.CallID, Tool: f.Tool, Input: f.Args})
 	case "tool_execution_end":
 		s.takeResult(t, decodeLenient[toolFrame](line))
 	}
@@ -156,11 +156,11 @@ func (s *session) takeUpdate(t *turn, u update) bool {
 	if u.Event.Type != "text_delta" {
 		return u.Event.Type == "text_start" || u.Event.Type == "text_end"
 	}
-	s.tellText(t.message.addPiece(u.Event.Delta))
+	s.emitText(t.message.addPiece(u.Event.Delta))
 	return true
 }
 
-func (s *session) tellText(text string) {
+func (s *session) emitText(text string) {
 	if text != "" {
 		s.Queue.Put(agent.Text{Text: text})
 	}
@@ -180,7 +180,7 @@ func (s *session) takeMessage(t *turn, m messageEnd) {
 	}
 	t.stop, t.failure = m.Message.Stop, m.Message.Failure
 	text := m.Message.Content.textOnly()
-	s.tellText(t.message.completeMessage(text, t.stop == "error"))
+	s.emitText(t.message.completeMessage(text, t.stop == "error"))
 	if text != "" {
 		t.text = text
 	}
@@ -190,9 +190,9 @@ func (s *session) takeMessage(t *turn, m messageEnd) {
 	}
 }
 
-// tellCall reports a call of the current turn once. A call begins before the gate
+// emitToolUse reports a call of the current turn once. A call begins before the gate
 // asks about it.
-func (s *session) tellCall(u agent.ToolUse) {
+func (s *session) emitToolUse(u agent.ToolUse) {
 	if s.turn != nil && !s.turn.told[u.CallID] {
 		s.turn.told[u.CallID] = true
 		s.Queue.Put(u)

@@ -77,9 +77,9 @@ func (t *turn) turnStatus() (agent.TurnStatus, error) {
 	return agent.Failed, newError(failure.Unknown, true, "the turn ended for an unknown reason: %s", t.stop)
 }
 
-// settleTurn ends a turn, unless it has ended. Pi itself computes the fill of its
+// endTurn ends a turn, unless it has ended. Pi itself computes the fill of its
 // window: the end of the turn waits for that, for a limited time.
-func (s *session) settleTurn(t *turn) {
+func (s *session) endTurn(t *turn) {
 	if t.end != nil {
 		return
 	}

@@ -24,7 +24,7 @@ func (f *File) findAltered(h Hunk) (spot, bool) {
 	var found spot
 	changed := -1
 	for _, start := range f.candidateStarts(x, p) {
-		fixed, ok := f.mendLine(lines, start)
+		fixed, ok := f.fixContextLine(lines, start)
 		if !ok {
 			continue
 		}
@@ -67,8 +67,8 @@ func firstChange(lines []udiff.Line) int {
 	return slices.IndexFunc(lines, func(l udiff.Line) bool { return l.Op != udiff.Context })
 }
 
-// mendLine changes one context line of a hunk so that the hunk fits at index at.
-func (f *File) mendLine(lines []udiff.Line, at int) ([]udiff.Line, bool) {
+// fixContextLine changes one context line of a hunk so that the hunk fits at index at.
+func (f *File) fixContextLine(lines []udiff.Line, at int) ([]udiff.Line, bool) {
 	i, stop := f.firstMisfit(lines, at)
 	if i == len(lines) || !isCalm(lines, i) {
 		return nil, false
