@@ -75,7 +75,7 @@ type Config struct {
 	LookupEnv func(string) (string, bool)
 	// Toolchains are directories that checks in the box see besides the toolchains of the tools that they name.
 	Toolchains []string
-	// Notify holds the channels by which the worker tells people of runs.
+	// Notify holds the channels by which the worker notifies people about runs.
 	Notify []run.Channel
 }
 

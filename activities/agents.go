@@ -36,7 +36,7 @@ type ProbeInput struct {
 // ProbeResult says in one line for each provider that cannot work here why, and what helps.
 type ProbeResult struct {
 	Problems []string `json:"problems,omitempty"`
-	// Notify holds the channels by which the worker tells people of runs.
+	// Notify holds the channels by which the worker notifies people about runs.
 	Notify []run.Channel `json:"notify,omitempty"`
 }
 

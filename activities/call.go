@@ -122,7 +122,7 @@ func (t *attempt) makeCall(ctx context.Context, p provider.Provider, req provide
 	return t.keepAnswer(text, resp, p.Capabilities().Edits && t.begun < maxPaid) // an agent's note holds the answer for the next attempt
 }
 
-// usageSeen is the usage of a call that its provider has told of while it works. The zero value is none.
+// usageSeen is the usage of a call that its provider reports while it works. The zero value is none.
 type usageSeen struct{ last atomic.Pointer[run.Usage] }
 
 func (u *usageSeen) load() run.Usage {

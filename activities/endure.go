@@ -18,7 +18,7 @@ const (
 	// wantedEvery is the interval at which the engine is asked whether it still wants the answer of
 	// an attempt that it has given up.
 	wantedEvery = 2 * time.Second
-	// askEvery is the interval at which the engine is asked or told again.
+	// askEvery is the interval at which a question or report to the engine is repeated.
 	askEvery = 200 * time.Millisecond
 	// reportFor bounds the report of a result to an engine that may itself be paused, again and
 	// again.

@@ -25,7 +25,7 @@ func (t *attempt) keepHalt(text []byte, resp provider.Response) (reply, error) {
 			return reply{}, err
 		}
 		h.Permission = &p
-		return reply{halt: &h, usage: failedUsage(t.dir, t.Call).Most(t.seen.load())}, nil // the agent tells its usage at its end
+		return reply{halt: &h, usage: failedUsage(t.dir, t.Call).Most(t.seen.load())}, nil // the agent reports its usage at its end
 	}
 	all := used.Add(failedUsage(t.dir, t.Call)) // with the usage of this attempt, which is not kept yet
 	if l := h.Limited; l != nil {
@@ -42,7 +42,7 @@ func (t *attempt) keepHalt(text []byte, resp provider.Response) (reply, error) {
 	return reply{halt: &h, usage: all}, nil
 }
 
-// keepCutOff keeps the text and the usage of a call that was cut off, and settles the call. A usage limit is told in the log.
+// keepCutOff keeps the text and the usage of a call that was cut off, and ends the call. A usage limit is logged.
 func (t *attempt) keepCutOff(text []byte, used run.Usage, l *run.Limited) (*run.Ref, error) {
 	cut, err := keepCut(t.dir, t.Call, text)
 	if err != nil {

@@ -69,8 +69,8 @@ func (a *Activities) totalUsage(c Call) run.Usage {
 	return failedUsage(dir, c).Add(session.AnswerUsage(note, providerRequest(c, "", "", nil)))
 }
 
-// addStoredUsage adds to the error of a call what its attempts were paid, as it is on disk. An error that has details tells
-// it already.
+// addStoredUsage adds to the error of a call what its attempts were paid, as it is on disk. An error that has details has
+// this already.
 func (a *Activities) addStoredUsage(c Call, err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.HasDetails() {
 		return err
@@ -84,7 +84,7 @@ func (a *Activities) addStoredUsage(c Call, err error) error {
 }
 
 // addSpent adds to the error of an activity what answers before it were paid. The phase then begins another call, which
-// does not find them. An error that is tried again tells it, too: it can be the last that the engine tries.
+// does not find them. A retryable error gets it, too: it can be the last one that the engine sees.
 func addSpent(err error, used run.Usage, before []run.Retry) error {
 	makePermanent(&err)
 	if end, ok := errors.AsType[*temporal.CanceledError](err); ok && end.HasDetails() {

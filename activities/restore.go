@@ -95,7 +95,7 @@ func planPatch(ctx context.Context, w *workspace.Workspace, on run.Commit, diff 
 }
 
 // planMasked is planPatch for a diff in which the worker's secrets were replaced by their labels. A line that has a secret
-// in the repository keeps it. A change that adds one to a file is refused. No refusal and no repair tells a secret: the
+// in the repository keeps it. A change that adds one to a file is refused. No refusal and no repair reveals a secret: the
 // model may have named any.
 func (a *Activities) planMasked(ctx context.Context, w *workspace.Workspace, on run.Commit, diff []byte, most patch.Limits) (*patch.Change, []byte, error) {
 	change, made, err := planPatch(ctx, w, on, a.redact.Reveal(diff), most)

@@ -69,7 +69,7 @@ type Config struct {
 	// sessionacts.DefaultIdle.
 	Sessions    int
 	SessionIdle time.Duration
-	// Notify says how the worker tells people of runs. Its Link, Environ, Secret and Redact are the host's to set.
+	// Notify says how the worker notifies people about runs. Its Link, Environ, Secret and Redact are the host's to set.
 	Notify notify.Config
 	// Metrics is the host:port at which the worker serves its metrics as Prometheus text; empty: it does not.
 	Metrics string

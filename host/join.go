@@ -45,7 +45,7 @@ func (h *Host) Admit(o temporalclient.Options) (*hosts.Door, error) {
 	return hosts.Open(h.config.RunsDir, server, o.Logger), nil
 }
 
-// Joined is the connection by which the home machine tells this host that it is removed.
+// Joined is the connection by which this host learns that the home machine has removed it.
 type Joined struct {
 	Name string
 
@@ -60,7 +60,7 @@ func (h *Host) Join(ctx context.Context, text, name string) (*Joined, error) {
 	target, _ := temporalclient.Resolve(temporalclient.Options{RunsDir: h.config.RunsDir})
 	switch {
 	case text == "" && target.Host == "":
-		return nil, nil //nolint:nilnil // it has not joined; what is wrong is told by who dials
+		return nil, nil //nolint:nilnil // it has not joined; what is wrong is reported by the caller that dials
 	case target.Source == temporalclient.Configuration:
 		return nil, errors.New("TEMPORAL_ADDRESS, or a profile of Temporal's configuration, names another server: unset it, or start the worker without -join")
 	}

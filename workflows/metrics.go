@@ -83,7 +83,7 @@ func (r *runner) countEvent(ctx workflow.Context, was *run.Snapshot, e run.Event
 	r.countUsage(m, was.Phase(), r.s.Usage.Sub(was.Usage))
 }
 
-// countUsage counts what an event added to the usage of the run. A provider that tells only the total has the direction
+// countUsage counts what an event added to the usage of the run. A provider that reports only the total has the direction
 // "total".
 func (r *runner) countUsage(m client.MetricsHandler, phase run.Phase, u run.Usage) {
 	count := func(direction string, n int64) {

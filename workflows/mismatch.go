@@ -28,7 +28,7 @@ type mismatch struct {
 // nil mismatch.
 func (m *mismatch) isAnsweredBy(a run.Reply) bool { return m != nil && m.id == a.QuestionID }
 
-// resolveMismatch waits until a person tells the run to continue from the state of the workflow. A
+// resolveMismatch waits until a person lets the run continue from the state of the workflow. A
 // cancellation of the run ends the wait and leaves the record unchanged.
 func (r *runner) resolveMismatch(ctx workflow.Context, a rundir.Ahead) error {
 	if r.mismatch == nil {

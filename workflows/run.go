@@ -27,7 +27,7 @@ type RunInput struct {
 	Snapshot *run.Snapshot `json:"snapshot,omitempty"`
 	// Refused are the latest signals that the executions before this one have not taken. No event reports them.
 	Refused []run.RefusedSignal `json:"refused,omitempty"`
-	// Unreported is what no event of the executions before this one tells.
+	// Unreported is what no event of the executions before this one reports.
 	Unreported Unreported `json:"unreported,omitzero"`
 }
 

@@ -8,11 +8,11 @@ import (
 // Unreported is usage of the current work that no event has reported yet. The event that ends the work reports it, or the
 // event that ends the run.
 type Unreported struct {
-	// Used is the usage of each call of the work, by the name of its artifacts: made again, the same call tells the sum.
+	// Used is the usage of each call of the work, by the name of its artifacts: made again, the same call reports the sum.
 	Used map[string]run.Usage `json:"used,omitempty"`
 }
 
-// keepUsage keeps the usage that a call has told, by an answer, a halt or an error.
+// keepUsage keeps the usage that a call has reported, by an answer, a halt or an error.
 func (u *Unreported) keepUsage(call string, out activities.Answer, err error) {
 	_, used := out.Halted()
 	spent, _ := spentOn(err)
@@ -38,7 +38,7 @@ func (u Unreported) usage() *run.Usage {
 	return &sum
 }
 
-// addTo returns the end of a run, with the usage that no event tells yet.
+// addTo returns the end of a run, with the usage that no event reports yet.
 func (u Unreported) addTo(end run.Payload) run.Payload {
 	switch p := end.(type) {
 	case run.RunFailed:

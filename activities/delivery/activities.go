@@ -137,7 +137,7 @@ func (a *Activities) sendMessage(ctx context.Context, w agent.Watched, in Delive
 	return DeliverResult{Turn: turn, At: a.Now().UTC()}, nil
 }
 
-// UnknownError says that it cannot be told whether a message was accepted.
+// UnknownError says that it is not known whether a message was accepted.
 const UnknownError = "AcceptanceUnknown"
 
 // ReconcileDelivery reads the thread and returns what it shows of an attempt. A second call reads again.

@@ -63,13 +63,13 @@ type RecordInput struct {
 	Record  []ledger.Entry `json:"record"`
 }
 
-// Observation is what a session's process told of its thread. At most one of Marked and Turn is there; session and epoch in
+// Observation is what a session's process reports of its thread. At most one of Marked and Turn is there; session and epoch in
 // them are empty, because the workflow alone knows the epoch.
 type Observation struct {
 	Process string             `json:"process"`
 	Marked  *delivery.Marked   `json:"marked,omitempty"`
 	Turn    *delivery.TurnSeen `json:"turn,omitempty"`
-	// Status is the status that the thread was told to have.
+	// Status is the status that the thread was reported to have.
 	Status string `json:"status,omitempty"`
 }
 

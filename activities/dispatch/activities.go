@@ -59,7 +59,7 @@ type Config struct {
 	// Observe bounds the time that a resumed session may take to begin. Zero means the 30 s of
 	// docs/contracts/dispatch.md, 10, which OwnedTurn.Observe carries.
 	Observe time.Duration
-	// Grace is the time that an agent has to end after it was told to. Zero means the 5 s of
+	// Grace is the time that an agent has to end after it was asked to. Zero means the 5 s of
 	// docs/contracts/dispatch.md, 10.
 	Grace time.Duration
 	// Redact removes the worker's secrets from the texts of agents.

@@ -64,7 +64,7 @@ func (d *Activities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, er
 	show(report.Progress{Doing: "works"})
 	out := a.runTurn(ctx, show)
 	if next, ok := a.intake.Next(); ok {
-		_ = signalWorkflow(ctx, TurnSignal, TurnEnd{e.Lock.Nonce, out}) // on failure the result tells the workflow
+		_ = signalWorkflow(ctx, TurnSignal, TurnEnd{e.Lock.Nonce, out}) // on failure the result reports it
 		a.runQueuedTurns(ctx, next, show)
 	}
 	return out, nil
@@ -90,7 +90,7 @@ func (d *Activities) unlockSoon(ctx context.Context, c Lock) error {
 }
 
 // beginTurn opens a session that takes input. If others can reach the session, beginTurn releases
-// its lock and tells the workflow. After an error the agent has received nothing.
+// its lock and reports to the workflow. After an error the agent has received nothing.
 func (d *Activities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
 	if err := d.holdLock(ctx, e); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (d *Activities) openSession(ctx context.Context, e OwnedTurn) (*ownedSessio
 	return a, nil
 }
 
-// errUnended reports an agent that was told to end and whose end was not seen.
+// errUnended reports an agent that was asked to end and whose end was not seen.
 var errUnended = errors.New("its agent ran out of time and was asked to end, but did not end")
 
 // startAgent begins the session while ctx lasts, and gives up after a further grace. The lock then

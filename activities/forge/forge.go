@@ -78,7 +78,7 @@ type Target struct {
 	Merged string `json:"merged,omitempty"`
 }
 
-// votes tells of the approvals on the server, as the end of a status; empty: none is needed.
+// votes describes the approvals on the server, for the end of a status; empty: none is needed.
 func (t Target) votes() string {
 	if t.Reviews == 0 {
 		return ""

@@ -166,7 +166,7 @@ func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Pu
 	return f, nil
 }
 
-// isBot reports whether the worker was told to read an account's reviews.
+// isBot reports whether the worker is configured to read an account's reviews.
 func (a *Activities) isBot(account string) bool {
 	return slices.ContainsFunc(a.config.Bots, func(name string) bool { return strings.EqualFold(name, account) })
 }

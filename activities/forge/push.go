@@ -108,7 +108,7 @@ func (p place) push(ctx context.Context, r recorded, in Target) (Pushed, error) 
 }
 
 // branches returns the server's branches that a push of branch concerns, and the one to merge into: base, or, where that is
-// empty, the default that Target.Base tells.
+// empty, the default of Target.Base.
 func (p place) branches(ctx context.Context, branch, base string) (there map[string]string, into string, err error) {
 	info, err := p.client.Info(ctx)
 	switch {
@@ -149,7 +149,7 @@ func movedError(r forge.Repo, branch, stands string) error {
 	return refusedf("branch %s of %s has commits of others%s, which are not overwritten: merge them by hand, or delete the branch there", branch, r, at)
 }
 
-// pushError tells a refusal of the server, which no retry fixes, from a failure on the way.
+// pushError distinguishes a refusal of the server, which no retry fixes, from a failure on the way.
 func pushError(r forge.Repo, err error) error {
 	failed, ok := errors.AsType[*git.Error](err)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 
 // The types of errors that several packages make or read.
 const (
-	// LostError ends an attempt whose worker died. Like a heartbeat timeout, it does not tell how far
+	// LostError ends an attempt whose worker died. Like a heartbeat timeout, it does not say how far
 	// the attempt came.
 	LostError = "WorkerLost"
 	// InvalidInputError ends a workflow that never began: its input is refused.

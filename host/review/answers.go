@@ -29,7 +29,7 @@ const (
 )
 
 // answers takes decisions from elsewhere than the page: by the one-time addresses in a notice, and by signed replies to a
-// webhook. Each names the approval or question that was told of, and the run refuses it for any other.
+// webhook. Each names the approval or question that the notice was about, and the run refuses it for any other.
 type answers struct {
 	runs     Runs
 	sessions Sessions      // nil: none are decided about

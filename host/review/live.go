@@ -15,7 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
 
-// live tells open pages to load their content again. The pages of one run share one follower of its history, which the
+// live lets open pages load their content again. The pages of one run share one follower of its history, which the
 // engine wakes. The pages of a session share one follower that polls its state, and the pages of all runs share one that
 // polls the list of open runs, because the engine offers nothing to wait for.
 type live struct {
@@ -75,7 +75,7 @@ func (l *live) watch(id run.ID) (changed <-chan struct{}, stop func()) {
 	}
 }
 
-// follow tells the streams of a topic of each change until ctx ends.
+// follow reports each change to the streams of a topic until ctx ends.
 func (l *live) follow(ctx context.Context, id run.ID, t *topic) {
 	changes := l.listChanges
 	if name, ok := strings.CutPrefix(string(id), sessionTopic); ok {
@@ -93,7 +93,7 @@ func (l *live) follow(ctx context.Context, id run.ID, t *topic) {
 	}
 }
 
-// wake tells the streams of a run of a change that the engine does not know.
+// wake reports a change that the engine does not know to the streams of a run.
 func (l *live) wake(id run.ID) {
 	l.mu.Lock()
 	t := l.topics[id]
@@ -142,7 +142,7 @@ func (l *live) listChanges(ctx context.Context) <-chan struct{} {
 	})
 }
 
-// pollChanges looks again and again, and tells when it sees something else.
+// pollChanges looks at intervals, and reports a change.
 func pollChanges(ctx context.Context, look func() (string, error)) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {

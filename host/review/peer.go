@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// unknownUser is the user of a connection where the system does not tell.
+// unknownUser is the user of a connection where the system does not report it.
 const unknownUser = -1
 
 type peerKey struct{}
@@ -34,7 +34,7 @@ func peerOf(r *http.Request) int {
 	return user()
 }
 
-// isLost reports whether the user of a connection from this machine cannot be told, because its process has closed it
+// isLost reports whether the user of a connection from this machine is unknown, because its process has closed it
 // already.
 func isLost(r *http.Request) bool {
 	return tellsUsers && isLocal(r) && peerOf(r) == unknownUser

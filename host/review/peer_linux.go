@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// tellsUsers says that the system tells the user of a connection of the loopback interface.
+// tellsUsers says that the system reports the user of a connection of the loopback interface.
 const tellsUsers = true
 
 // ownerOf returns the id of the user whose socket is connected from local to remote, or unknownUser.

@@ -4,7 +4,7 @@ package review
 
 import "net"
 
-// tellsUsers says that the system tells the user of a connection of the loopback interface.
+// tellsUsers says that the system reports the user of a connection of the loopback interface.
 const tellsUsers = false
 
 // ownerOf knows no user here.

@@ -33,7 +33,7 @@ func (c *Client) Agents(ctx context.Context) ([]agent.Manifest, error) {
 const probeLimit = 45 * time.Second
 
 // Probe asks a worker of the task queue whether the providers of a run that is about to start can work
-// there, and how it tells people of runs. The error is ErrNoWorker when no worker serves the queue.
+// there, and how it notifies people about runs. The error is ErrNoWorker when no worker serves the queue.
 func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) (activities.ProbeResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()

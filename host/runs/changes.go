@@ -17,7 +17,7 @@ const (
 )
 
 // Changes returns a channel that holds a value when the run's workflow has gone on since the last one was
-// taken. The engine tells it at once, so a follower need not ask often. Changes may miss one while the
+// taken. The engine reports it at once, so a follower need not ask often. Changes may miss one while the
 // engine does not answer: a follower asks now and then all the same. It ends with ctx.
 func (c *Client) Changes(ctx context.Context, id run.ID) <-chan struct{} {
 	changed := make(chan struct{}, 1)
@@ -38,7 +38,7 @@ func (c *Client) Changes(ctx context.Context, id run.ID) <-chan struct{} {
 
 // followHistory waits for the events of the run's latest execution until it ends, or the engine does not
 // answer. It reports whether the workflow has ended, and no other continues it. The state of a run changes with a
-// workflow task alone: no other event but an end is told.
+// workflow task alone: no other event but an end is reported.
 func (c *Client) followHistory(ctx context.Context, id run.ID, changed chan<- struct{}) (ended bool) {
 	history := c.temporal.GetWorkflowHistory(ctx, id.WorkflowID(), "", true, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {

@@ -162,7 +162,7 @@ func Unanswered(ctx context.Context, c client.Client, workflowID string) error {
 	return why
 }
 
-// formatError returns an error if another build started the workflow with this input. The history alone does not tell it
+// formatError returns an error if another build started the workflow with this input. The history alone does not show it
 // always: it has the first failure of a workflow task, which may have been a worker that died.
 func formatError(input *common.Payloads) error {
 	var in struct {

@@ -27,7 +27,7 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows/forge"
 )
 
-// TicketView is a ticket as its workflow tells it.
+// TicketView is a ticket as its workflow reports it.
 type TicketView struct {
 	Name  string       `json:"name"` // HOST/OWNER/NAME#NUMBER
 	State ticket.State `json:"state"`
@@ -77,7 +77,7 @@ func (c *Client) RetryTicket(ctx context.Context, name string) error {
 	switch {
 	case err != nil:
 		return err
-	case v.State.End == ticket.Merged: // which it may still be telling the server
+	case v.State.End == ticket.Merged: // which it may still be reporting to the server
 		return fmt.Errorf("ticket %s is merged: there is nothing to retry", v.Name)
 	case v.Open && v.State.Question != nil:
 		return c.AnswerTicket(ctx, name, "retry")

@@ -19,7 +19,7 @@ type View struct {
 	Facts rundir.Facts
 	// Pending is what the run waits for, and the messages that it refused; nil: its workflow does not answer.
 	Pending *run.Pending
-	// From says who tells State and Facts.
+	// From is the source of State and Facts.
 	From Source
 	// Adrift says that the run is not over and has no open workflow. It is resumed from its record.
 	Adrift bool
@@ -30,7 +30,7 @@ type View struct {
 	Foreign []string
 }
 
-// Source is who tells the state of a run.
+// Source is where the state of a run comes from.
 type Source string
 
 // The sources, from the best.
@@ -102,7 +102,7 @@ type sources struct {
 	state   run.State
 	facts   rundir.Facts
 	pending run.Pending
-	silent  error // why the workflow does not tell them
+	silent  error // why the workflow does not answer
 	result  func() (workflows.RunResult, error)
 	// recorded is the number of the last event of the record; zero: there is no record here.
 	recorded int

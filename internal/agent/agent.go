@@ -64,22 +64,22 @@ type Prober interface {
 	Running(id string) (bool, error)
 }
 
-// Modelled is a session whose client keeps the model that the session had last, and tells it: resumed without a choice,
+// Modelled is a session whose client keeps the model that the session had last, and reports it: resumed without a choice,
 // it continues with a model that was chosen for one start alone.
 type Modelled interface {
 	Session
 
-	// Model returns the model in the form of Choice. It is empty if the client did not tell it.
+	// Model returns the model in the form of Choice. It is empty if the client did not report it.
 	Model() string
 }
 
-// Defaulted is a session whose client tells at its start by which model and mode it has the session without a choice,
+// Defaulted is a session whose client reports at its start by which model and mode it has the session without a choice,
 // and resumes the session by those that it had last.
 type Defaulted interface {
 	Session
 
 	// Default returns them in the form of Choice. For a new session they are the agent's own, whatever was chosen for the
-	// start; for one that was resumed they are those that it had last. A member is empty if the client did not tell it.
+	// start; for one that was resumed they are those that it had last. A member is empty if the client did not report it.
 	Default() Choice
 }
 

@@ -31,7 +31,7 @@ func (o *Owned) Forget(turn string) {
 	o.active = ""
 }
 
-// End notes that the client told the end of the turn.
+// End notes that the client reported the end of the turn.
 func (o *Owned) End(turn string, status TurnStatus) {
 	for i := range o.turns {
 		if o.turns[i].ID == turn {

@@ -72,7 +72,7 @@ type (
 	// TurnClosed ends a turn. Status is the agent's own word: see delivery.EndOf.
 	TurnClosed struct {
 		ID, Status string
-		At         time.Time // when it was told, by our clock
+		At         time.Time // when it was reported, by our clock
 	}
 
 	// ThreadStatus says what the thread does. Status is the agent's own word: see delivery.ActivityOf.

@@ -1,4 +1,4 @@
-// Package attempts tells the dead workers of a host from stopped ones. Each attempt at an activity
+// Package attempts distinguishes the dead workers of a host from stopped ones. Each attempt at an activity
 // is a file. The file is locked for as long as its process lives, and holds the engine's token of
 // the attempt. A free lock on a file with a token proves that the process is gone. A token is a key
 // to its step: the directory is 0700, the files are 0600, and nothing else keeps tokens.

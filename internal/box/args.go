@@ -16,7 +16,7 @@ type host struct {
 	// etc and copies are the paths of /etc that programs need; none holds a secret. The directories and large files
 	// of etc are mounted, the small files of copies are copied: bwrap reads the list of all mounts after each mount.
 	etc, copies []string
-	masks       []string // files of /proc that tell about the machine
+	masks       []string // files of /proc that describe the machine
 }
 
 // inside is one program in the box, and all that its arguments depend on.

@@ -269,7 +269,7 @@ const reportDelay = 10 * time.Second
 var ErrNotBegun = errors.New("the sandbox was not set up")
 
 // ended implements the member of [proc.Enclosure]. bwrap says by its status that the program ran, and
-// its exit code, which the kernel tells, says how it ended.
+// its exit code, which comes from the kernel, says how it ended.
 func (r *running) ended(exitCode int) (cause string, err error) {
 	for _, f := range r.files {
 		f.Close()
@@ -289,7 +289,7 @@ func (r *running) ended(exitCode int) (cause string, err error) {
 	return cause, nil
 }
 
-// exitStatus returns the exit code that a status of bwrap tells. There is none when the program never
+// exitStatus returns the exit code in a status of bwrap. There is none when the program never
 // ran.
 func exitStatus(text []byte) (code int, ok bool) {
 	for dec := json.NewDecoder(bytes.NewReader(text)); ; {

@@ -15,7 +15,7 @@ var programEtc = []string{
 	"ssl/certs", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "pki/tls/certs", "pki/ca-trust/extracted", "crypto-policies",
 }
 
-// telling are files of /proc that tell about the kernel and the machine.
+// telling are files of /proc that describe the kernel and the machine.
 var telling = []string{
 	"kcore", "kmsg", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup", "vmallocinfo",
 	"slabinfo", "pagetypeinfo",

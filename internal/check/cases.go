@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Cases counts the test cases that a command's own output tells. Total is zero if
-// the output tells the failed ones alone.
+// Cases counts the test cases that a command's own output reports. Total is zero if
+// the output reports the failed ones alone.
 type Cases struct{ Failed, Total int }
 
 // summary is the form in which a test tool sums up its cases. Its named groups hold
@@ -33,11 +33,11 @@ var summaries = []summary{
 	{regexp.MustCompile(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?`), false},                                                                                                                   // rspec
 }
 
-// goCase is a line of go test about one case. The passed ones are told by go test -v.
+// goCase is a line of go test about one case. The passed ones are in the output of go test -v.
 var goCase = regexp.MustCompile(`(?m)^( *)--- (FAIL|PASS): `)
 
 // Cases returns the cases of a command that failed. ok is false if its output does
-// not tell them. The output belongs to the command: the numbers prove nothing.
+// not report them. The output belongs to the command: the numbers prove nothing.
 func (r Result) Cases() (c Cases, ok bool) {
 	if r.Status != Fail {
 		return Cases{}, false

@@ -48,7 +48,7 @@ type Result struct {
 func (r Result) Silent() bool { return r.Status == Timeout && r.Bytes == 0 }
 
 // FailedAs reports whether the command failed in the same way as in the earlier result: with the same exit
-// code, and with as many failed cases where the output tells them.
+// code, and with as many failed cases where the output reports them.
 func (r Result) FailedAs(earlier Result) bool {
 	now, _ := r.Cases()
 	then, _ := earlier.Cases()

@@ -13,7 +13,7 @@ var (
 	noFailureWords = regexp.MustCompile(`(?i)\b(?:0|no) (?:errors?|fail(?:ed|ures?))\b`)
 )
 
-// Digest returns the part of the output that tells most about a failure, at most 320 characters: from the
+// Digest returns the part of the output that says most about a failure, at most 320 characters: from the
 // first line that mentions a failure, else the end. It returns "" for a check that passed.
 func (r Result) Digest() string {
 	if r.Status == Pass {

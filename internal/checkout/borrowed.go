@@ -33,7 +33,7 @@ var ErrBorrowed = errors.New("this list may only name directories of git objects
 //
 // The lists of the others may be foreign, and a box shows what they name. The error matches ErrBorrowed for a
 // directory that holds anything but objects, and for one that only they name and that is in or above
-// private. Without such a directory git would tell programs of missing objects, which they may take for a fault of
+// private. Without such a directory git would report missing objects to programs, which they may take for a fault of
 // the files.
 func Borrowed(gitDir, private string) (found []string, err error) {
 	level := []string{filepath.Join(gitDir, "objects")}

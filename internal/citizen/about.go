@@ -67,7 +67,7 @@ func (s *Store) FindOurs(id dispatch.GardenID) (o Ours, ok bool) {
 	return o, named && d.Err() == nil && process.Plausible(o.Owner.PID)
 }
 
-// IsOurs reports whether a record is of a session of ours. The note alone does not tell: it stays when the process
+// IsOurs reports whether a record is of a session of ours. The note alone is no proof: it stays when the process
 // that wrote it is killed, and the id may then be another program's.
 func (s *Store) IsOurs(r Record) bool {
 	o, ok := s.FindOurs(r.GardenID)

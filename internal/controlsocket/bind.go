@@ -104,7 +104,7 @@ func isOurs(info fs.FileInfo) bool {
 }
 
 // RemoveDead removes the owner's socket of a session that is surely gone. Any other file at the
-// path stays: a socket that is listened on, a socket whose state cannot be told, a file that is no
+// path stays: a socket that is listened on, a socket whose state is unknown, a file that is no
 // socket. A second call does nothing.
 func RemoveDead(ctx context.Context, path string) error {
 	dir, err := lockDir(ctx, filepath.Dir(path))

@@ -13,7 +13,7 @@ const (
 	Start    Outcome = "start"    // as a turn of its own
 	Wait     Outcome = "wait"     // until the thread is proved idle: the idle path alone is left
 	Operator Outcome = "operator" // stays queued for a person
-	Deny     Outcome = "deny"     // the facts contradict each other: nothing is delivered, and it is told
+	Deny     Outcome = "deny"     // the facts contradict each other: nothing is delivered, and it is reported
 	Nothing  Outcome = "nothing"  // not before the queue or the time has changed
 )
 

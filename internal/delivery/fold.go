@@ -134,7 +134,7 @@ func (f *fold) retireSession(p SessionRetired) error {
 	return nil
 }
 
-// takeProofs takes the proofs of a read. A proof that is told twice must be told in the same words.
+// takeProofs takes the proofs of a read. A proof that is reported twice must be the same both times.
 func (f *fold) takeProofs(p Proved) error {
 	s := &f.Session
 	if p.Session != s.ID || p.Epoch != s.Epoch || s.State != Live {

@@ -33,7 +33,7 @@ type Capabilities struct {
 	TurnStart        bool       `json:"turn_start,omitempty"`
 	CurrentStateSync bool       `json:"current_state_sync,omitempty"` // an authoritative read of the thread
 	TurnCompleted    bool       `json:"turn_completed_event,omitempty"`
-	NegativeEnds     bool       `json:"negative_terminal_events,omitempty"` // failed, interrupted and replaced are told apart
+	NegativeEnds     bool       `json:"negative_terminal_events,omitempty"` // failed, interrupted and replaced are distinct
 	Steer            SteerProof `json:"steer,omitzero"`
 }
 

@@ -148,7 +148,7 @@ func (c *Close) UnmarshalText(b []byte) error {
 	return exact.Word(c, b, "close reason", Delivered, Confirmed, Unconfirmed, WindowExhausted, ResolutionPassed, Cancelled)
 }
 
-// Audit is a decision that the audit tells.
+// Audit is a decision in the audit.
 type Audit string
 
 // The decisions. AuditAllow and AuditStart must be durable before anything is sent.

@@ -21,7 +21,7 @@ func (b *Backend) UnmarshalText(text []byte) error {
 }
 
 // Probed reports whether the backend has an address at which its sessions can be probed and
-// reached. Only pi has one, its control socket. The contract alone does not tell whether a session
+// reached. Only pi has one, its control socket. The contract alone does not say whether a session
 // of another backend lives. A caller that has a real predicate for it, of its own client, may own
 // its outcome (docs/contracts/dispatch.md, 2.2).
 func (b Backend) Probed() bool { return b == Pi }

@@ -18,7 +18,7 @@ const (
 
 	TurnFailed      Kind = "turn-failed"      // the turn that it began ended in an error
 	ChildExited     Kind = "child-exited"     // the agent's process ended before its turn did: see ExitCode, TimedOut
-	LockRetained    Kind = "lock-retained"    // the agent was told to end and was not seen to end; the lock stays
+	LockRetained    Kind = "lock-retained"    // the agent was asked to end and was not seen to end; the lock stays
 	ExecutionFailed Kind = "execution-failed" // the transport failed, or the lock was not released: see Finalized
 	Unknown         Kind = "unknown"          // it may have been delivered, and that cannot be known
 )

@@ -54,8 +54,8 @@ type Retention string
 
 // The reasons to keep a lock.
 const (
-	KillUnconfirmed Retention = "kill-unconfirmed" // told to end when its time was up
-	ObserveFailed   Retention = "observe-failed"   // told to end because it could not be watched
+	KillUnconfirmed Retention = "kill-unconfirmed" // asked to end when its time was up
+	ObserveFailed   Retention = "observe-failed"   // asked to end because it could not be watched
 )
 
 func (r *Retention) UnmarshalText(b []byte) error {

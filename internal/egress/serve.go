@@ -79,7 +79,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, s *session) {
 	}()
 }
 
-// answerDial tells the box that a target was not reached.
+// answerDial reports to the box that a target was not reached.
 func (p *Proxy) answerDial(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close")
 	if _, refused := errors.AsType[*refusedError](err); refused {

@@ -30,7 +30,7 @@ type File struct {
 	// box although its policy requires one, and what helps.
 	Sandbox string `json:"sandbox,omitempty"`
 	NoBox   string `json:"noBox,omitempty"`
-	// Notify holds the channels by which that worker tells people of runs.
+	// Notify holds the channels by which that worker notifies people about runs.
 	Notify []run.Channel `json:"notify,omitempty"`
 }
 

@@ -104,7 +104,7 @@ func percent(done, total int) int {
 }
 
 // countStale fetches missing modules and returns how many packages the build has to compile. Zero means that
-// the go command could not tell; the build then says why.
+// the go command did not say; the build then says why.
 func (b builder) countStale(ctx context.Context) int {
 	out := &buildOutput{}
 	var list bytes.Buffer

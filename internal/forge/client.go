@@ -24,12 +24,12 @@ type Client struct {
 	repo    Repo
 	http    *http.Client
 	rate    Rate
-	scopes  *string // of a classic token, as GitHub tells them; nil: it does not
+	scopes  *string // of a classic token, as GitHub reports them; nil: it does not
 	granted grant   // by an app
 }
 
 // MayChangeWorkflows reports whether the token may push changes of .github/workflows. Of a token whose permissions the
-// server does not tell, which a fine-grained one is, it says yes. The client has made a call before.
+// server does not report, which a fine-grained one is, it says yes. The client has made a call before.
 func (c *Client) MayChangeWorkflows() bool {
 	if c.server.App != nil {
 		return c.granted.Permissions["workflows"] == "write"

@@ -10,7 +10,7 @@ import (
 type Labeling struct {
 	By     string // account; empty: the label is not set
 	Bot    bool   // it says itself that it is one
-	Edited bool   // title or text, after that. Gitea does not tell of the text
+	Edited bool   // title or text, after that. Gitea does not report changes of the text
 }
 
 type wireIssueEvent struct {

@@ -27,7 +27,7 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 		} `json:"permissions"`
 	}
 	err := c.call(ctx, http.MethodGet, "/", nil, &out)
-	// Of an app's token the server tells the permissions where it makes it.
+	// Of an app's token the server reports the permissions where it makes it.
 	return Info{out.DefaultBranch, out.Archived, out.Permissions.Push || c.granted.Permissions["contents"] == "write"}, err
 }
 
@@ -210,7 +210,7 @@ func (c *Client) graphQL(ctx context.Context, query string, variables map[string
 	return err
 }
 
-// Status is the state of a commit as one context tells it.
+// Status is the state of a commit as one context reports it.
 type Status struct {
 	State       State  `json:"state"`
 	Context     string `json:"context"`

@@ -23,7 +23,7 @@ func pullPath(number int) string { return fmt.Sprintf("/pulls/%d", number) }
 type Review struct {
 	ID     int64
 	Author string // account
-	Bot    bool   // it says itself that it is one; Gitea does not tell
+	Bot    bool   // it says itself that it is one; Gitea does not say
 	Member bool   // the server does not rule out that the author may write to the repository
 	Commit string // that it is about
 	State  ReviewState
@@ -86,7 +86,7 @@ func (c *Client) Reviews(ctx context.Context, number int) (list []Review, err er
 	return list, err
 }
 
-// MayReview reports whether the author of a review may write to the repository. Where Gitea does not tell the token, its
+// MayReview reports whether the author of a review may write to the repository. Where Gitea does not report this to the token, its
 // word of the review counts.
 func (c *Client) MayReview(ctx context.Context, r Review) (bool, error) {
 	may, err := c.MayWrite(ctx, r.Author)
@@ -174,7 +174,7 @@ func pages[P any](ctx context.Context, c *Client, path string, take func(page P)
 	return &Error{Code: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%s has more than %d pages", path, maxPages)}
 }
 
-// resolved returns the comments of GitHub's threads that are resolved, which only its GraphQL API tells.
+// resolved returns the comments of GitHub's threads that are resolved, which only its GraphQL API reports.
 func (c *Client) resolved(ctx context.Context, number int) (map[int64]bool, error) {
 	var out struct {
 		Repository struct {

@@ -6,7 +6,7 @@
 //
 // A [User] runs git as the user does, for what a person has asked for.
 //
-// The package needs git 2.32, the first version that can be told to read no global configuration.
+// The package needs git 2.32, the first version that can be made to read no global configuration.
 package git
 
 import (

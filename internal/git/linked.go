@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// LinkedTree returns the top of the linked work tree that has its git directory at dir. Git does not tell it where the
+// LinkedTree returns the top of the linked work tree that has its git directory at dir. Git does not report it where the
 // configuration that all work trees share says that the repository is bare.
 func LinkedTree(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "gitdir"))

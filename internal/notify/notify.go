@@ -1,4 +1,4 @@
-// Package notify holds what a person is told when a run or a session needs one, or a run has ended: a line and a link. It
+// Package notify holds what a person reads when a run or a session needs one, or a run has ended: a line and a link. It
 // never holds a patch, the words of a model or a secret. It is pure.
 package notify
 
@@ -32,7 +32,7 @@ const (
 	TicketEnded    Kind = "ticket.ended"
 )
 
-// Notice is what a person is told.
+// Notice is the message to a person.
 type Notice struct {
 	ID         string    `json:"id"` // names the notice: what arrives twice has the same
 	Kind       Kind      `json:"kind"`
@@ -64,7 +64,7 @@ func NtfyActions(answers []Answer) string {
 
 // Bounds of the goal of a notice, in characters.
 const (
-	maxGoal    = 100  // of what a person is told; a lock screen shows fewer
+	maxGoal    = 100  // of what a notice shows; a lock screen shows fewer
 	maxCarried = 4096 // of the text that goes to the worker; a cut secret would not be recognized
 )
 
@@ -125,7 +125,7 @@ func goalLine(goal string) string {
 	return display.Clip(display.Line(display.FirstLine(goal)), maxCarried) //workflowcheck:ignore // pure
 }
 
-// ClipGoal returns the notice with as much of its goal as a person is told.
+// ClipGoal returns the notice with as much of its goal as a notice shows.
 func (n Notice) ClipGoal() Notice {
 	n.Goal = display.OneLine(n.Goal, maxGoal)
 	return n

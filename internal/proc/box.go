@@ -20,7 +20,7 @@ type Enclosure struct {
 	Argv  []string   // begins with the path; its environment is empty
 	Files []*os.File // its descriptors from 3 on
 	Limits
-	// Ended tells the end of the program inside by the exit code of Argv: the limit that it reached,
+	// Ended derives the end of the program inside from the exit code of Argv: the limit that it reached,
 	// or an error when it never ran.
 	Ended func(exitCode int) (cause string, err error)
 	// Close releases what the enclosure holds. Nothing may run in it any more.

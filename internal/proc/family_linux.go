@@ -16,7 +16,7 @@ import (
 // family is the supervisors of this process.
 var family = supervisors{running: map[*exec.Cmd]bool{}}
 
-// supervisors tells running supervisors from the orphans of lost ones. This process adopts these
+// supervisors distinguishes running supervisors from the orphans of lost ones. This process adopts these
 // orphans, because it is the next subreaper above. Among its children, only the orphans are in
 // sessions of their own without being started by it.
 type supervisors struct {

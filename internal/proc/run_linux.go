@@ -52,7 +52,7 @@ type supervised struct {
 	cmd     *exec.Cmd
 	output  *output
 	order   supervisor.Order
-	control *os.File // closing it tells the supervisor to stop
+	control *os.File // closing it stops the supervisor
 	report  *os.File
 }
 
@@ -194,7 +194,7 @@ func result(ctx context.Context, report supervisor.Report) Result {
 	return r
 }
 
-// signalled returns r with the signal that its exit code tells. A box ends with 128 + n when signal n
+// signalled returns r with the signal that its exit code stands for. A box ends with 128 + n when signal n
 // ended the program inside. A program that exits with such a code by itself looks the same.
 func signalled(r Result) Result {
 	name := unix.SignalName(syscall.Signal(r.ExitCode - 128))

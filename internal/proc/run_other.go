@@ -97,7 +97,7 @@ func whyNot(err error) error {
 	return err
 }
 
-// signalled returns r: only boxes tell signals by exit codes.
+// signalled returns r: only boxes report signals as exit codes.
 func signalled(r Result) Result { return r }
 
 // isSupervisor returns false: there are no supervisors here.

@@ -144,7 +144,7 @@ type Response struct {
 	DurationMs   int64          `json:"durationMs"`
 	Error        *failure.Error `json:"error,omitempty"`
 	// Halt says why there is no answer although nothing has failed; nil: the call was answered, or has failed. Of a
-	// permission it holds what the agent tells, and Asked holds the whole input of its tool.
+	// permission it holds what the agent reports, and Asked holds the whole input of its tool.
 	Halt  *run.Halt       `json:"-"`
 	Asked json.RawMessage `json:"-"`
 	// Changes is the diff of an agent's work in its checkout; empty when the agent

@@ -121,7 +121,7 @@ func (m Remote) Branches(ctx context.Context, r git.Repo, names ...string) (map[
 }
 
 // Bring fetches the commits of a branch of the server into the objects of the repository. It moves no reference of theirs.
-// The repository has the commit have, from which the server tells what is missing.
+// The repository has the commit have, from which the server computes what is missing.
 func (m Remote) Bring(ctx context.Context, r git.Repo, branch, have string) error {
 	if _, err := r.Run(ctx, "update-ref", "refs/heads/have", have); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (m Remote) Push(ctx context.Context, r git.Repo, branch, commit, expected s
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	// Git has several texts for a branch that has moved, its own and the server's: the branch itself tells.
+	// Git has several texts for a branch that has moved, its own and the server's: the branch itself decides.
 	at, look := m.Branches(ctx, r, branch)
 	switch {
 	case look != nil:

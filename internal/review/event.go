@@ -25,7 +25,7 @@ func PhaseWords(p run.Phase) string {
 	return "working"
 }
 
-// EventLine says in one line what an event tells. The mark is empty for one that the events around it have told.
+// EventLine describes an event in one line. The mark is empty for one that the events around it describe.
 func EventLine(e run.Event) (mark, text string) {
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
@@ -84,7 +84,7 @@ func EventLine(e run.Event) (mark, text string) {
 	return "", ""
 }
 
-// rejection tells a no, an edit, or the acceptance of a part.
+// rejection describes a rejection, an edit, or the acceptance of a part.
 func rejection(p run.ApprovalRejected) (mark, text string) {
 	var chosen []string
 	if n := len(p.Files); n > 0 {

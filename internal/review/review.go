@@ -1,4 +1,4 @@
-// Package review holds what a gate tells a person and takes from one, apart from any screen: the facts
+// Package review holds what an approval shows to a person and takes from one, apart from any screen: the facts
 // beside a patch or a tool call, and the draft in which a patch is sent back as a mail is answered. It is
 // pure. The terminal and the review page share it.
 package review

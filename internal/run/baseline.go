@@ -31,7 +31,7 @@ type Baseline struct {
 type BaselineCheck struct {
 	Command  string `json:"command"`
 	ExitCode int    `json:"exitCode"` // 128 + n after signal n
-	// Failed and Cases count test cases, as far as the output of the tool tells them;
+	// Failed and Cases count test cases, as far as the output of the tool reports them;
 	// zero: it does not.
 	Failed int `json:"failed,omitempty"`
 	Cases  int `json:"cases,omitempty"`

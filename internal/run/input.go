@@ -75,7 +75,7 @@ type Input struct {
 	// for each developer.
 	Candidates int `json:"attempts,omitempty"`
 
-	// Notify names the channels by which the worker tells people that the run needs one or has ended. The worker's
+	// Notify names the channels by which people learn that the run needs one or has ended. The worker's
 	// operator decides what they lead to; none of it is in the run.
 	Notify []Channel `json:"notify,omitempty"`
 
@@ -105,7 +105,7 @@ var issueForm = regexp.MustCompile(`^https?://[!-~]{1,500}$`)
 // sessionForm matches the ids of standing sessions.
 var sessionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// Channel is a way by which a worker tells people of a run.
+// Channel is a way by which a worker notifies people about a run.
 type Channel string
 
 // The channels.

@@ -99,7 +99,7 @@ func (s *Snapshot) snapshotAfter(p Payload) *Snapshot {
 }
 
 // describeNext describes the next step of a run after a wait. The text in with
-// tells that the role called next receives the person's words.
+// says that the role called next receives the person's words.
 func (s *Snapshot) describeNext(with string) string {
 	used := fmt.Sprintf("%d of %d fixes used", s.Fixes, s.Input.Fixes())
 	switch step := s.Next; {

@@ -45,7 +45,7 @@ type comparison struct {
 //     given event and the events after it replace the rest of the log.
 //   - Lines beyond the entry's last event stay if the seal covers them: a later entry
 //     wrote them. Lines that the seal does not cover are set aside, because no caller
-//     was told of them and none can rely on them. If a recorder of this program wrote
+//     knows of them and none can rely on them. If a recorder of this program wrote
 //     them, its attempt is made again. If the seal covers no line at all, they stay.
 //
 // The origin of a differing line decides its treatment. A line that the seal does not

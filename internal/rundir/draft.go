@@ -17,7 +17,7 @@ import (
 type draft struct {
 	root       *os.Root
 	name, temp string
-	file       *os.File // locked, which tells sweepTemporary that the writer lives
+	file       *os.File // locked, which shows sweepTemporary that the writer lives
 }
 
 // writeDraft writes the bytes to a temporary file in the directory of the name. It makes the directory if it does not

@@ -129,7 +129,7 @@ type Recorded struct {
 // a new course of the workflow replaces, and logs it. See compareEntry.
 //
 // It does not wait for the disk. The caller may read and prepare, and calls onDisk before it acts on the entry: the lines
-// are on disk before the seal covers them, and both when onDisk returns. No caller is told of an event that a power cut
+// are on disk before the seal covers them, and both when onDisk returns. No caller learns of an event that a power cut
 // takes away, and no sealed line is missing after it. onDisk may be called again, and is never nil. Until it returns the
 // record is locked. The snapshots are written while the disk takes the lines. They may reach the disk before the lines,
 // because the lines win over them.

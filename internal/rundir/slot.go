@@ -108,7 +108,7 @@ func (s Slot) Hold(ctx context.Context, wanted func(), held func(pid int)) (rele
 	return func() { stop(); lock.Unlock() }, nil
 }
 
-// wantSlot tells the holder that this process waits, until enough is called or this
+// wantSlot lets the holder know that this process waits, until enough is called or this
 // process dies.
 func (s Slot) wantSlot() (enough func(), err error) {
 	name := filepath.Join(s.dir.path, wanting+uuid.NewString())

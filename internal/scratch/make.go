@@ -119,7 +119,7 @@ func (s *Scratch) makeRepository(ctx context.Context, common string, commit run.
 	return r.Make(ctx, s.pathOf(treeName, ".git"))
 }
 
-// writeMark records that the checkout is whole. The time of the mark tells later which files may have
+// writeMark records that the checkout is whole. The time of the mark later shows which files may have
 // been changed within the same tick of the clock.
 func (s *Scratch) writeMark(commit run.Commit) error {
 	f, err := os.CreateTemp(s.pathOf(shadowName), madeName+".*")

@@ -24,7 +24,7 @@ type Input struct {
 	// Repository is the commit from which the session's checkout is made.
 	Repository run.Repository `json:"repository"`
 	// Sandbox is the policy for the box; empty means run.SandboxRequired. Tools is the policy for tool
-	// calls; empty means run.AskTools. Network lets the tools reach the network where the sandbox can tell.
+	// calls; empty means run.AskTools. Network lets the tools reach the network where the sandbox can distinguish this.
 	Sandbox run.Sandbox   `json:"sandbox,omitempty"`
 	Tools   run.Tools     `json:"tools,omitempty"`
 	Network bool          `json:"network,omitempty"`

@@ -40,7 +40,7 @@ type Traits struct {
 	MaxTemperature float64
 	// Costs says that the cost of the work can be known.
 	Costs bool
-	// TellsReason says that agents of the kind tell their model why a person has refused a tool. The protocols of the
+	// TellsReason says that agents of the kind explain to their model why a person has refused a tool. The protocols of the
 	// others have no place for it.
 	TellsReason bool
 	// Deliveries says that sessions with agents of the kind can take deliveries. The others can prove nothing of what

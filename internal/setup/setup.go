@@ -202,7 +202,7 @@ func checkServers(servers map[string]Server) error {
 	if len(servers) > maxEntries {
 		return fmt.Errorf("%d MCP servers, at most %d are allowed", len(servers), maxEntries)
 	}
-	//workflowcheck:ignore // any one of the faults may be told
+	//workflowcheck:ignore // any one of the faults may be reported
 	for name, server := range servers {
 		if !serverName.MatchString(name) {
 			return fmt.Errorf("the MCP server %q: want a name of letters, digits, '_' and '-'", name)

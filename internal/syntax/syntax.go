@@ -1,4 +1,4 @@
-// Package syntax tells keywords, strings, comments and numbers of a program's text apart, for display. It
+// Package syntax distinguishes keywords, strings, comments and numbers of a program's text, for display. It
 // changes no byte: the spans of a line are the line. What it does not know, or takes too long to know, is
 // plain text.
 package syntax
@@ -38,7 +38,7 @@ const (
 	maxTime  = 300 * time.Millisecond
 )
 
-// Lines returns the spans of each line of a text in the language that the file's name tells. Lines have no
+// Lines returns the spans of each line of a text in the language that the file's name stands for. Lines have no
 // line feeds.
 func Lines(name string, lines []string) [][]Span {
 	if spans, ok := classifyLines(name, lines); ok {

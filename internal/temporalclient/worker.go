@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// WorkerHeartbeat is how often a worker tells the server that it is there, and what it does. The server keeps that in
+// WorkerHeartbeat is how often a worker reports to the server that it is there, and what it does. The server keeps that in
 // memory alone.
 const WorkerHeartbeat = 2 * time.Second
 

@@ -21,7 +21,7 @@ const (
 	Java   Tool = "java"
 )
 
-// traits tell by what a tool is known: the programs that a command names, and the files at the top of
+// traits say by what a tool is known: the programs that a command names, and the files at the top of
 // a repository that uses it.
 type traits struct {
 	tool            Tool

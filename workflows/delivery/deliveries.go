@@ -27,7 +27,7 @@ type Host interface {
 	ReachProcess(ctx workflow.Context) workflow.Context
 	// CheckWake returns why WakeProcess must not be called now, and when it may be: the zero time is after Touch.
 	CheckWake(ctx workflow.Context) (at time.Time, err error)
-	// WakeProcess starts the session's process unless it runs or starts already. Attach tells when it runs.
+	// WakeProcess starts the session's process unless it runs or starts already. Attach reports when it runs.
 	WakeProcess(ctx workflow.Context)
 	// HasTurnToBegin reports whether the session is about to begin a turn for a person, who goes first.
 	HasTurnToBegin(ctx workflow.Context) bool
@@ -69,7 +69,7 @@ type Process struct {
 	Adapter string `json:"adapter"`
 }
 
-// Deliveries are the deliveries into one session. The session's workflow makes it with New, tells it of its processes
+// Deliveries are the deliveries into one session. The session's workflow makes it with New, reports its processes
 // with Attach, Observe and Detach, and calls Step where it rests.
 type Deliveries struct {
 	Settings
@@ -85,12 +85,12 @@ type Deliveries struct {
 	changed bool // something has happened that Step has not seen
 	next    time.Time
 
-	proved  bool          // nothing was told of the thread since the last read
+	proved  bool          // nothing was reported of the thread since the last read
 	pause   time.Duration // after a read that admitted nothing, or a refusal
 	readyAt time.Time     // the end of the pause
 	lookAt  time.Time     // when the attempt in flight is reconciled
 	problem string        // the last thing that stands in the way
-	denied  string        // the last refusal that the audit was told of
+	denied  string        // the last refusal that the audit has
 }
 
 // New returns the deliveries of a session and sets the handlers of their messages.

@@ -16,11 +16,11 @@ import (
 )
 
 // The pauses between two reads of a thread while a batch waits. Each read without a result doubles the pause, and each
-// thing that the process tells ends it.
+// thing that the process reports ends it.
 const (
 	firstPause   = 2 * time.Second
 	longestPause = 5 * time.Minute
-	// lookAfterEnd is how long after the end of a turn its completion may be told. It comes after the status.
+	// lookAfterEnd is how long after the end of a turn its completion may be reported. It comes after the status.
 	lookAfterEnd = 5 * time.Second
 	// lookAfterAnswer is how long after an acceptance the turn is looked for in the thread.
 	lookAfterAnswer = time.Minute

@@ -39,7 +39,7 @@ func (w *work) sendNotice(ctx workflow.Context) {
 	w.notices.Send(ctx, n, w.in.Input.Notify)
 }
 
-// say writes the state into the comment on the issue, if it says something else. That it cannot is told by the state.
+// say writes the state into the comment on the issue, if it says something else. If it cannot, the state says so.
 func (w *work) say(ctx workflow.Context) {
 	text := w.s.Comment(w.in.Bounds)
 	if text == w.said {

@@ -162,7 +162,7 @@ func (w *watch) drain() {
 
 func (w *watch) setRule(r *activities.Rule) { w.Rule, w.Refused, w.Seen.Labeled = r, nil, forge.Seen{} }
 
-// join adds a ticket. What was seen of it before counts for nothing: it is told of the next poll.
+// join adds a ticket. What was seen of it before counts for nothing: it gets the next poll.
 func (w *watch) join(e activities.WatchEntry) {
 	w.leave(e.Ticket)
 	w.Entries = append(w.Entries, e)
@@ -173,7 +173,7 @@ func (w *watch) leave(id string) {
 	delete(w.Seen.Tickets, id)
 }
 
-// signal tells a ticket to look. One that is over leaves.
+// signal asks a ticket to look. One that is over leaves.
 func (w *watch) signal(ctx workflow.Context, id string) {
 	if err := workflow.SignalExternalWorkflow(ctx, id, "", ChangedSignal, nil).Get(ctx, nil); err != nil && !temporal.IsCanceledError(err) {
 		w.leave(id)

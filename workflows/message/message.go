@@ -1,5 +1,5 @@
 // Package message takes the messages that come to a workflow both by update and by signal. Whoever sends an update is
-// told whether the workflow takes it. A signal has no answer, so the workflow is told of one that it does not take.
+// told whether the workflow takes it. A signal has no answer, so the workflow records one that it does not take.
 package message
 
 import (

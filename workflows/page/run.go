@@ -17,8 +17,8 @@ const (
 	shownBaseline = 400
 )
 
-// OfRun returns the Markdown that the Web UI shows for a run. It tells the state of the run. For a run
-// that waits, it tells the reason and how to resolve the wait. It is a pure function of its arguments.
+// OfRun returns the Markdown that the Web UI shows for a run: its state, and for a run
+// that waits, the reason and how to resolve the wait. It is a pure function of its arguments.
 func OfRun(s *run.Snapshot, limited *run.Limited, refused []run.RefusedSignal) string {
 	var m markdown
 	m.printf("## %s\n\n", headlineOf(s))

@@ -17,7 +17,7 @@ var sessionHeadlines = map[session.State]string{
 	session.Foreign: "Another process has the agent's session", session.Unable: "The agent does not start", session.Retired: "Retired",
 }
 
-// OfSession returns the Markdown that the Web UI shows for a session. It tells the state of the session and,
+// OfSession returns the Markdown that the Web UI shows for a session: its state and,
 // where it waits for a person, how to resolve the wait.
 func OfSession(s *session.Snapshot) string {
 	var m markdown

@@ -33,7 +33,7 @@ var acts *activities.Activities
 // startPatience bounds the attempts at a start: an engine or a disk may be away for a while.
 const startPatience = 15 * time.Minute
 
-// Fire starts a run or a ticket and waits for its end. A fire that can start none tells people, by the channels of the run,
+// Fire starts a run or a ticket and waits for its end. A fire that can start none notifies people, by the channels of the run,
 // and ends with the problem in its result.
 func Fire(ctx workflow.Context, p activities.Plan) (out Result, err error) {
 	fire := workflow.GetInfo(ctx).WorkflowExecution.ID

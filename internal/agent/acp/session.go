@@ -37,7 +37,7 @@ type session struct {
 	storied   bool   // the history holds a message
 	stopping  bool
 	turn      *turn             // in progress
-	cancelled <-chan struct{}   // closed when the agent was told of the last interrupt
+	cancelled <-chan struct{}   // closed when the agent has the last interrupt
 	requests  []*waitingRequest // that wait for a decision
 	bill      bill
 	context   agent.Context
@@ -145,7 +145,7 @@ func waitUntil(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// interruptTurn gives the turn up and lets the agent be told. From then on the end
+// interruptTurn gives the turn up and has the agent informed. From then on the end
 // of the turn counts as our doing, and an agent that does not end it is ended. The
 // caller holds the lock.
 func (s *session) interruptTurn() {

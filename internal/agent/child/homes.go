@@ -33,7 +33,7 @@ func (s Sandbox) HostPath(o agent.Options, path string) string {
 	if !s.Held() || o.Home == "" {
 		return path
 	}
-	return filepath.Join(o.Home, filepath.Clean("/"+path)) // the client tells the path: it leads nowhere else
+	return filepath.Join(o.Home, filepath.Clean("/"+path)) // the path comes from the client: it leads nowhere else
 }
 
 // Enclose implements [proc.Box].

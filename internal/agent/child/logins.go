@@ -49,7 +49,7 @@ func lendFile(path, copy string) (*loan, error) {
 // exchangePoll is how often tokens are taken back.
 const exchangePoll = 100 * time.Millisecond
 
-// watchLoans takes renewed tokens back until stop is called, and then once more. It tells the log, if there is one, once
+// watchLoans takes renewed tokens back until stop is called, and then once more. It logs, if there is a log, once
 // of a file that does not take them.
 func watchLoans(loans []*loan, log io.Writer) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})

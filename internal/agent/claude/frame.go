@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// frameHead holds the members that all frames and requests have. They tell how
+// frameHead holds the members that all frames and requests have. They say how
 // to read the rest.
 type frameHead struct {
 	Type    string `json:"type,omitempty"`

@@ -54,7 +54,7 @@ func missingManifest(why string) agent.Manifest {
 	return agent.MissingManifest(setup.Claude, label, why)
 }
 
-// detectClient returns the manifest; whole says whether the client told
+// detectClient returns the manifest; whole says whether the client reported
 // everything.
 func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manifest, whole bool) {
 	version, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(agent.Options{}))

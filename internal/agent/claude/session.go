@@ -58,7 +58,7 @@ func (s *session) ID() string {
 	return s.id.id
 }
 
-// Model implements agent.Modelled. The client tells it as a turn begins.
+// Model implements agent.Modelled. The client reports it as a turn begins.
 func (s *session) Model() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

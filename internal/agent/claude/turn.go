@@ -66,7 +66,7 @@ func (t *turn) tokensSoFar() agent.Tokens {
 }
 
 // turnStatus returns how a turn ended (CLIENT.md, 5). The
-// subtype does not tell: it calls an error of the API a success.
+// subtype does not help: it calls an error of the API a success.
 func turnStatus(r resultFrame) agent.TurnStatus {
 	switch {
 	case strings.HasPrefix(r.Reason, "aborted_"):

@@ -84,7 +84,7 @@ const usageError = 2
 
 // sandboxProblem says why no sandbox can be started here, as in a container
 // without user namespaces: tools then fail in every sandbox. It is empty if a
-// sandbox can be started, and for a client that does not tell.
+// sandbox can be started, and for a client that does not report it.
 func (a *adapter) sandboxProblem(ctx context.Context, path string) string {
 	out := proc.NewHeadTail(0, 256)
 	r, err := proc.Run(ctx, proc.Command{

@@ -29,7 +29,7 @@ type turn struct {
 	ended    chan struct{}
 
 	unwanted    bool // to be interrupted
-	interrupted bool // the client was told to interrupt it
+	interrupted bool // the client was asked to interrupt it
 
 	messages partialMessages
 	share    turnShare

@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 )
 
-// threadView is what the client has told of its thread: a fold of its notifications, which sends nothing
+// threadView is what the client has reported of its thread: a fold of its notifications, which sends nothing
 // and keeps no time. A read is joined with it; see joinRead.
 type threadView struct {
 	allows *delivery.Allows
@@ -87,7 +87,7 @@ func (t *turnView) addItem(kind string) {
 	}
 }
 
-// setStatus takes a status. A thread that is not active runs no turn, though the end of a turn is told
+// setStatus takes a status. A thread that is not active runs no turn, though the end of a turn is reported
 // later, and under another id where the client began it under two.
 func (v *threadView) setStatus(s threadStatus) {
 	v.status = s

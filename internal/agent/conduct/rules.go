@@ -22,7 +22,7 @@ type Rules struct {
 }
 
 // Decide answers a request by a permit or the policy. Known is false if a person must decide. Used is the
-// permit that decided; the caller must remember that it is spent before the agent is told.
+// permit that decided; the caller must remember that it is spent before the agent learns of it.
 func (r Rules) Decide(asked agent.Permission) (d agent.PermissionDecision, used *run.Permit, known bool) {
 	d = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}
 	if p := r.findPermit(asked); p != nil {

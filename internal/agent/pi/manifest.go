@@ -39,7 +39,7 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 func missingManifest(why string) agent.Manifest { return agent.MissingManifest(setup.Pi, label, why) }
 
 // detectPi asks for the version and for the models at the same time, because pi
-// takes a second to start. Whole says whether pi told everything.
+// takes a second to start. Whole says whether pi reported everything.
 func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest, whole bool) {
 	type answer struct {
 		models []agent.Model

@@ -64,7 +64,7 @@ func (r rules) allowForSession(a gateRequest) { r.kept[r.sessionScope(a)] = true
 // file in the working directory covers all edits there by the same tool: they
 // differ each time, and change nothing else. Hidden files are left out, because
 // hooks and settings among them make programs run. A command covers only itself:
-// its beginning does not tell what a shell does with the rest. Every other call
+// its beginning does not show what a shell does with the rest. Every other call
 // covers only calls with the same input.
 func (r rules) sessionScope(a gateRequest) string {
 	path, _ := a.inputString("path")

@@ -138,7 +138,7 @@ func (s *scan) quarantineBad(store *citizen.Store, bad []*citizen.BadRecord) {
 }
 
 // quarantineClashes removes each citizen of another backend that shares its id with a socket, together
-// with that socket. The id does not tell which of the two is meant.
+// with that socket. The id does not say which of the two is meant.
 func (s *scan) quarantineClashes(records []citizen.Record) []citizen.Record {
 	return slices.DeleteFunc(records, func(r citizen.Record) bool {
 		if r.Backend.Probed() || s.found[r.GardenID] == none {

@@ -20,7 +20,7 @@ const Name = "ratchet-forwarder"
 // DefaultPort is the port of the proxy inside of the box, unless a target needs it.
 const DefaultPort = 3128
 
-// The paths of the requests by which the forwarder tells the proxy how it fares: that it listens and
+// The paths of the requests by which the forwarder reports its state to the proxy: that it listens and
 // is about to start the program, and, with the reason as the body, that there was no start.
 const (
 	ReadyPath  = "/ratchet/ready"
@@ -28,7 +28,7 @@ const (
 )
 
 // CodeFailed is the exit code of a forwarder that did not start the program. A program may have it
-// too: what the proxy was told decides.
+// too: the proxy's own rules decide.
 const CodeFailed = 125
 
 // Options are what a forwarder needs to know. No text of them holds a comma or NUL.

@@ -129,7 +129,7 @@ func dialTunnel(path, target string) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// status is the connection on which the forwarder tells the proxy how it fares.
+// status is the connection on which the forwarder reports its state to the proxy.
 type status struct{ conn *net.UnixConn }
 
 func dialStatus(path string) (status, error) {

@@ -29,7 +29,7 @@ const BookFile = "hosts.json"
 const (
 	// CodeLife is how long a code can be used.
 	CodeLife = 10 * time.Minute
-	// remembered is how long the book can tell a code that is over from one that never was, and how long a host that was
+	// remembered is how long the book can distinguish a used code from one that never was, and how long a host that was
 	// removed can learn it.
 	remembered = 24 * time.Hour
 
@@ -57,7 +57,7 @@ type Host struct {
 	Survey Survey        `json:"survey"`
 }
 
-// MaxSkew is the difference of two clocks that is told.
+// MaxSkew is the difference of two clocks from which on it is reported.
 const MaxSkew = time.Minute
 
 // DescribeSkew says how far a clock is ahead of another; empty: by no more than MaxSkew.

@@ -74,7 +74,7 @@ type Door struct {
 // admitted is an open connection of a host.
 type admitted struct {
 	certificate string
-	tell        func(error) // tells the host why the connection ends; nil: it is one to the server
+	tell        func(error) // reports to the host why the connection ends; nil: it is one to the server
 }
 
 // Open serves the hosts in the book of a runs directory, until Stop. It says in the log why it cannot listen.

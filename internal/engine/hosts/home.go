@@ -120,7 +120,7 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "the home machine refuses: " + e.Reason }
 
-// Greet tells the home machine what this host has, by a connection that stays open until one of them closes it.
+// Greet reports to the home machine what this host has, by a connection that stays open until one of them closes it.
 func Greet(ctx context.Context, runsDir string, s Survey) (Welcome, *Presence, error) {
 	h, config, err := ReadHome(runsDir)
 	if err != nil {

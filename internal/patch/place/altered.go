@@ -112,7 +112,7 @@ func (f *File) firstMisfit(lines []udiff.Line, at int) (i, stop int) {
 	return len(lines), at
 }
 
-// isCalm reports whether line i is context, and the changes next to it delete lines that tell their place.
+// isCalm reports whether line i is context, and the changes next to it delete lines that show their place.
 func isCalm(lines []udiff.Line, i int) bool {
 	if lines[i].Op != udiff.Context || lines[i].NoEOL {
 		return false

@@ -33,10 +33,10 @@ type Report struct {
 	Errno   int  // the reason why the program could not be started; zero when it was
 	Status  int  // its wait status
 	Left    int  // processes that could not be ended, because they belong to another user
-	Stopped bool // the supervisor was told to stop before the program had ended
+	Stopped bool // the supervisor was asked to stop before the program had ended
 }
 
-// Unbegun is the exit code of a supervisor that was told to stop before it received its order. It
+// Unbegun is the exit code of a supervisor that was asked to stop before it received its order. It
 // writes no line.
 const Unbegun = 64
 
@@ -45,7 +45,7 @@ const Unbegun = 64
 const (
 	codePassed    = 65 + iota // the program ended by itself, with exit code 0
 	codeFailed                // the program ended by itself, in any other way
-	codeStopped               // the supervisor was told to stop
+	codeStopped               // the supervisor was asked to stop
 	codeUnstarted             // the program never ran
 	codeUnready               // no report could be made
 )

@@ -90,7 +90,7 @@ type Exchange struct {
 type Message struct {
 	Finish provider.FinishReason // Stop or Length
 	Calls  []explore.ToolCall    // the calls whose results it waits for; none when it is an answer
-	Tokens *Tokens               // nil: not told
+	Tokens *Tokens               // nil: not reported
 	Native any                   // the message as its wire sends it back
 }
 

@@ -129,7 +129,7 @@ func readMember(members map[string]json.RawMessage, name string, to any) error {
 	return nil
 }
 
-// toResponse combines the program's report with its ending. The program's own report of an error tells
+// toResponse combines the program's report with its ending. The program's own report of an error says
 // more than its exit code.
 func (a answer) toResponse(ended *failure.Error) provider.Response {
 	if err := cmp.Or(a.err, ended, a.breachError(), a.unexplainedError()); err != nil {

@@ -58,7 +58,7 @@ type answer struct {
 	Text string `json:"text"`
 	// Changes is the content of the checkout at the end of the turn. It is valid
 	// once Taken says that the checkout was read. The checkout of a role that changes nothing counts as read.
-	// No attempt gives an answer before, so nothing but its note tells its usage.
+	// No attempt gives an answer before, so only its note has its usage.
 	Changes []byte `json:"changes,omitempty"`
 	Taken   bool   `json:"taken,omitempty"`
 }
@@ -95,8 +95,8 @@ func GardenIDIn(b []byte) dispatch.GardenID {
 	return n.Garden
 }
 
-// AnswerUsage returns the usage of the answer to a request that a slot's note holds, as far as no error has told it. The
-// caller tells it if it gives up a call whose answer was not kept elsewhere: the next call counts it as told.
+// AnswerUsage returns the usage of the answer to a request that a slot's note holds, as far as no error has reported it. The
+// caller reports it if it gives up a call whose answer was not kept elsewhere: the next call counts it as reported.
 func AnswerUsage(b []byte, req provider.Request) run.Usage {
 	var n slotNote
 	if json.Unmarshal(b, &n) != nil || !n.isFor(workKey(req), req.Call) || !n.hasGiven() {

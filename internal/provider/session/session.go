@@ -49,7 +49,7 @@ const DefaultQuiet = 5 * time.Minute
 // The limits of one call.
 const (
 	stopLimit     = 10 * time.Second // time for an orderly stop
-	maxComplaints = 2                // how often an agent is told that its changes cannot be taken
+	maxComplaints = 2                // how often an agent learns that its changes cannot be taken
 )
 
 type sessionProvider struct{ Config }
@@ -128,7 +128,7 @@ type activeCall struct {
 	progress func(provider.Progress)
 
 	note slotNote
-	// left is the usage that the note on disk leaves to be told.
+	// left is the usage that the note on disk has and no one has reported.
 	left run.Usage
 	talk *talk
 	// servingPeers says that the run's own turn is over and its answer kept. The
@@ -218,7 +218,7 @@ func (c *activeCall) firstAnswer(ctx context.Context) (answer, error) {
 	return a, err
 }
 
-// requestRepair tells the agent why its changes cannot be taken, and returns its
+// requestRepair explains to the agent why its changes cannot be taken, and returns its
 // next answer.
 func (c *activeCall) requestRepair(ctx context.Context, why string) (answer, error) {
 	if c.talk.Session == nil { // the answer came from an earlier attempt

@@ -217,7 +217,7 @@ func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 	}
 }
 
-// maxUnreached bounds the refused targets of the network that wait to be told of.
+// maxUnreached bounds the refused targets of the network that wait to be reported.
 const maxUnreached = 8
 
 // noteUnreached notes a target that the box has refused the agent. It never blocks.

@@ -28,7 +28,7 @@ func repairPrompt(why string) string {
 // refusal is a person's refusal of a tool.
 type refusal struct{ tool, reason string }
 
-// refusedPrompt returns the message that tells the agent why a person refused its tools.
+// refusedPrompt returns the message that explains to the agent why a person refused its tools.
 func refusedPrompt(refused []refusal) string {
 	var b strings.Builder
 	for _, r := range refused {
@@ -41,7 +41,7 @@ func refusedPrompt(refused []refusal) string {
 	return b.String() + "\nContinue without it, and end with the answer that the task asks for."
 }
 
-// notePrompt returns the message into a turn that tells the agent a person's note. The end of the turn stays the
+// notePrompt returns the message that brings a person's note into a turn. The end of the turn stays the
 // answer to the task.
 func notePrompt(n run.Note) string {
 	return "A person who follows your work says:\n\n" + n.Text + "\n\nFollow it in the current work. End with the answer that the task asks for."
