@@ -231,7 +231,7 @@ func TestResultsStaySmall(t *testing.T) {
 	}
 }
 
-// Finding D8. What docs/patches.md says of members that an answer leaves out.
+// Finding D8. What docs/providers.md says of members that an answer leaves out.
 func TestWhatAnAnswerMayLeaveOut(t *testing.T) {
 	s := newFixture(t)
 	s.prepare()
