@@ -57,7 +57,7 @@ func newFixtureWith(t testing.TB, runs string, changes ...func(*activities.Confi
 		t.Fatal(err)
 	}
 	s := &fixture{t: t, repo: filepath.Join(dir, "repo"), provider: &scriptedProvider{}, pool: session.NewPool(0)}
-	t.Cleanup(s.pool.Close)
+	t.Cleanup(func() { s.pool.Stop("") })
 	if s.runs, err = rundir.Open(t.Context(), filepath.Join(dir, runs)); err != nil {
 		t.Fatal(err)
 	}

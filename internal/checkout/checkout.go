@@ -18,11 +18,10 @@ import (
 
 // Repository describes the git directory of a checkout.
 type Repository struct {
-	Common   string // the git directory that the work trees of the user's repository share
-	WorkTree string // the top of the checkout
-	Commit   git.ID // the commit of the files
-	Index    string // an index of the files: git sees at once that nothing is changed
-	Branch   string // the reference that HEAD names, at Commit; empty: HEAD is detached
+	Common string // the git directory that the work trees of the user's repository share
+	Commit git.ID // the commit of the files
+	Index  string // an index of the files: git sees at once that nothing is changed
+	Branch string // the reference that HEAD names, at Commit; empty: HEAD is detached
 	// Refs makes Make copy the branches and tags of the user's repository. They identify versions
 	// and ranges of changes.
 	Refs bool

@@ -76,7 +76,7 @@ func TestMakeARepository(t *testing.T) {
 			}
 			dir := filepath.Join(tree, ".git")
 			err := checkout.Repository{
-				Common: filepath.Join(user.Dir, ".git"), WorkTree: tree, Commit: second,
+				Common: filepath.Join(user.Dir, ".git"), Commit: second,
 				Index: filepath.Join(user.Dir, ".git", "index"), Branch: "refs/heads/ratchet/1", Refs: true,
 			}.Make(t.Context(), dir)
 			if err != nil {

@@ -49,7 +49,6 @@ const (
 	Commit Kind = "commit"
 	Tree   Kind = "tree"
 	Blob   Kind = "blob"
-	Tag    Kind = "tag"
 )
 
 // packed returns the number of a kind in a pack.
@@ -59,10 +58,8 @@ func (k Kind) packed() byte {
 		return 1
 	case Tree:
 		return 2
-	case Blob:
-		return 3
 	}
-	return 4
+	return 3
 }
 
 // Identify returns the id of content as an object of the given kind, in the repository of like.
@@ -81,7 +78,6 @@ type Pack struct {
 }
 
 type newObject struct {
-	id      ID
 	kind    Kind
 	content []byte
 }
@@ -95,7 +91,7 @@ func (p *Pack) Add(kind Kind, content []byte) ID {
 	id := Identify(p.like, kind, content)
 	if !p.seen[id] {
 		p.seen[id] = true
-		p.objects = append(p.objects, newObject{id, kind, content})
+		p.objects = append(p.objects, newObject{kind, content})
 	}
 	return id
 }

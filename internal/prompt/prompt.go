@@ -77,9 +77,6 @@ type Prompt struct {
 	System    string
 	User      string
 	Artifacts []Artifact
-	// LeftOut lists the files that the run points at but that were not sent, or not
-	// whole, with the reasons. The user prompt says it too.
-	LeftOut []string
 }
 
 // Artifact is one piece of context. A file has its exact bytes, from its
@@ -100,7 +97,6 @@ func Build(in In) Prompt {
 		System:    systemPrompt(in.Role, in.Edits),
 		User:      userPrompt(in, chosen),
 		Artifacts: chosen.artifacts,
-		LeftOut:   chosen.leftOut,
 	}
 }
 

@@ -58,8 +58,8 @@ func TestContextFollowsThePriorities(t *testing.T) {
 	if got := given(p); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if len(p.LeftOut) > 0 || !strings.Contains(p.User, "now: 8 files. Not given: 300.") {
-		t.Errorf("left out %q, said:\n%s", p.LeftOut, p.User)
+	if strings.Contains(p.User, "or not whole:") || !strings.Contains(p.User, "now: 8 files. Not given: 300.") {
+		t.Errorf("said:\n%s", p.User)
 	}
 }
 
@@ -116,8 +116,8 @@ func TestFileThatDoesNotFitIsCutAtALine(t *testing.T) {
 		t.Errorf("%q with %d bytes", a.Name, len(a.Content))
 	}
 	want := "`a/long.go`: only lines 1 to 180 of 500"
-	if !slices.Equal(p.LeftOut, []string{want}) || !strings.Contains(p.User, want) {
-		t.Errorf("left out %q", p.LeftOut)
+	if !strings.Contains(p.User, "or not whole:\n\n- "+want+"\n\n") {
+		t.Errorf("said:\n%s", p.User)
 	}
 }
 
@@ -144,8 +144,8 @@ func TestContextSaysWhyAFileIsLeftOut(t *testing.T) {
 		t.Run(tt.path, func(t *testing.T) {
 			p := prompt.Build(prompt.In{Role: run.Developer, Goal: "Look at " + tt.path + ".", Files: files, Read: r.read, Budget: 4096})
 			want := "`" + tt.path + "`: " + tt.why
-			if !slices.Equal(p.LeftOut, []string{want}) || !strings.Contains(p.User, "- "+want+"\n") {
-				t.Errorf("left out %q, want %q", p.LeftOut, want)
+			if !strings.Contains(p.User, "or not whole:\n\n- "+want+"\n\n") {
+				t.Errorf("want %q, said:\n%s", want, p.User)
 			}
 			if slices.Contains(given(p), tt.path) || strings.Contains(p.Flatten(), "/srv/checkouts") {
 				t.Errorf("it went out: %q", p.Artifacts)
@@ -172,8 +172,8 @@ func TestLeftOutIsBounded(t *testing.T) {
 	}
 	read := func(string) ([]byte, error) { return nil, errors.New("gone") }
 	p := prompt.Build(prompt.In{Role: run.Developer, Goal: goal.String(), Files: files, Read: read})
-	if n := len(p.LeftOut); n != 51 || p.LeftOut[n-1] != "and 450 more files" {
-		t.Errorf("%d, the last %q", n, p.LeftOut[n-1])
+	if n := strings.Count(p.User, "\n- `gone"); n != 50 || !strings.Contains(p.User, "\n- and 450 more files\n") {
+		t.Errorf("%d, said:\n%s", n, p.User)
 	}
 }
 

@@ -114,7 +114,7 @@ func (s *Scratch) writeFiles(ctx context.Context, held *os.File, common string, 
 // of ours: git sees at once that nothing is changed.
 func (s *Scratch) makeRepository(ctx context.Context, common string, commit run.Commit) error {
 	r := checkout.Repository{
-		Common: common, WorkTree: s.pathOf(treeName), Commit: git.ID(commit), Index: s.pathOf(shadowName, "index"),
+		Common: common, Commit: git.ID(commit), Index: s.pathOf(shadowName, "index"),
 	}
 	return r.Make(ctx, s.pathOf(treeName, ".git"))
 }

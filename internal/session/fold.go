@@ -48,7 +48,7 @@ type (
 		Found *Handed
 	}
 	// TurnDropped ends a turn that was cut off, instead of continuing it.
-	TurnDropped struct{ By string }
+	TurnDropped struct{}
 	// Decided is the decision about a tool call.
 	Decided struct{ Decision run.Decision }
 	// Chosen changes the sticky choice.

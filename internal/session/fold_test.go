@@ -430,7 +430,7 @@ func TestTheUsageOfATurnThatWasGivenUpCounts(t *testing.T) {
 
 func TestATurnThatWasCutOffCanBeDropped(t *testing.T) {
 	l := atWork(t).lose(session.Held)
-	l.do(session.TurnDropped{By: "ann"}).want(session.Asleep, session.Rest)
+	l.do(session.TurnDropped{}).want(session.Asleep, session.Rest)
 	if l.Past[0].Outcome != session.Interrupted {
 		t.Errorf("%+v", l.Past)
 	}

@@ -134,7 +134,7 @@ func (w *Workspace) makeRepository(ctx context.Context, root *os.Root, commit ru
 		return err
 	}
 	err := checkout.Repository{
-		Common: w.repo.GitDir, WorkTree: w.spec.Dir, Commit: git.ID(commit),
+		Common: w.repo.GitDir, Commit: git.ID(commit),
 		Index: filepath.Join(w.shadowPath(), "index"), Branch: w.ref, Refs: true,
 	}.Make(ctx, fresh)
 	if err != nil {

@@ -165,9 +165,9 @@ func (r *runner) checkTurn(b By) error {
 var errNotBegun = errors.New("the agent is about to begin the turn, or has just ended it: interrupt it again in a moment")
 
 // interruptTurn ends the turn. A turn that was cut off is dropped and not resumed.
-func (r *runner) interruptTurn(ctx workflow.Context, b By) (Taken, error) {
+func (r *runner) interruptTurn(ctx workflow.Context, _ By) (Taken, error) {
 	id := r.s.Turn.ID
-	if r.applyEvent(ctx, session.TurnDropped{By: b.By}) {
+	if r.applyEvent(ctx, session.TurnDropped{}) {
 		return r.taken(id), nil
 	}
 	done, err := r.callOwner(ctx, owner.Interrupt, activities.ProcessRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")

@@ -131,10 +131,6 @@ func (c *Child) Alive() bool {
 // Stdin returns the program's standard input, for wires that frame by themselves.
 func (c *Child) Stdin() io.WriteCloser { return stdin{c} }
 
-// Stdout returns the program's standard output, for wires that frame by
-// themselves. It must not be mixed with ReadLine.
-func (c *Child) Stdout() io.Reader { return c.out }
-
 // WriteLine writes one line. It returns agent.ErrGone if the program has ended.
 func (c *Child) WriteLine(line []byte) error {
 	_, err := stdin{c}.Write(append(bytes.TrimSuffix(line, []byte("\n")), '\n'))

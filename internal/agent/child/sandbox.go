@@ -44,8 +44,6 @@ type Client struct {
 type Enclosed struct {
 	proc.Box // nil where there is no boundary
 	Env      []string
-
-	boxes *egress.Boxes
 }
 
 // Enclose returns the boundary around a client for a session. The session's checkout is writable with
@@ -103,7 +101,7 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	}
 	boxes := egress.NewBoxes(egress.Config{Targets: targets, Refused: o.Refused})
 	maps.Copy(values, ParseEnviron(c.BoxEnv))
-	in := Enclosed{Box: boxes.For(s.Box, spec), Env: boxedEnviron(values), boxes: boxes}
+	in := Enclosed{Box: boxes.For(s.Box, spec), Env: boxedEnviron(values)}
 	if len(c.Homes) > 0 {
 		in.Box = housed{boxes: boxes, box: s.Box, spec: spec, homes: c.Homes, dir: o.Home, log: o.Log}
 	}

@@ -55,12 +55,16 @@ func runEnclosed(t *testing.T, argv []string, dir string, in child.Enclosed) str
 		t.Fatal(err)
 	}
 	run.CloseStdin()
-	out, err := io.ReadAll(run.Stdout())
-	if err != nil {
+	var out strings.Builder
+	line, err := run.ReadLine()
+	for ; err == nil; line, err = run.ReadLine() {
+		fmt.Fprintf(&out, "%s\n", line)
+	}
+	if err != io.EOF {
 		t.Error(err)
 	}
 	<-run.Done()
-	return strings.TrimSpace(string(out) + run.Stderr())
+	return strings.TrimSpace(out.String() + run.Stderr())
 }
 
 func openBox(t *testing.T) *box.Box {

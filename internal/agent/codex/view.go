@@ -13,7 +13,6 @@ import (
 // and keeps no time. A read is joined with it; see joinRead.
 type threadView struct {
 	allows *delivery.Allows
-	status threadStatus
 	active []*turnView // turns that were begun and not ended
 }
 
@@ -90,7 +89,6 @@ func (t *turnView) addItem(kind string) {
 // setStatus takes a status. A thread that is not active runs no turn, though the end of a turn is reported
 // later, and under another id where the client began it under two.
 func (v *threadView) setStatus(s threadStatus) {
-	v.status = s
 	if s.Type != "active" {
 		v.active = nil
 	}

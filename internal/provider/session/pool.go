@@ -96,7 +96,7 @@ func (p *Pool) releaseSlot(slot string) {
 	}
 }
 
-// Stop ends the agents that wait in slots whose names begin with prefix.
+// Stop ends the agents that wait in slots whose names begin with prefix; all for an empty one.
 func (p *Pool) Stop(prefix string) {
 	p.mu.Lock()
 	var found []string
@@ -110,9 +110,6 @@ func (p *Pool) Stop(prefix string) {
 		p.releaseSlot(name)
 	}
 }
-
-// Close ends all agents of the pool.
-func (p *Pool) Close() { p.Stop("") }
 
 // talk is a conversation with an agent, from the start of its process.
 type talk struct {

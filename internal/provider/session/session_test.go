@@ -125,7 +125,7 @@ func newBench(t *testing.T) *bench {
 		site: &fakeSite{dir: filepath.Join(t.TempDir(), "checkout")},
 	}
 	t.Cleanup(func() {
-		b.pool.Close()
+		b.pool.Stop("")
 		if b.site.held != 0 {
 			t.Errorf("the slot is held %d times at the end", b.site.held)
 		}
@@ -319,7 +319,7 @@ func TestAgentThatDiedWhileItWaitedIsResumed(t *testing.T) {
 		"its process died":         func(b *bench) { b.fake.Crash() },
 		"the worker died":          func(b *bench) { b.fake.Crash(); b.pool = session.NewPool(0); b.site.held = 0 },
 		"the pool gave it up":      func(b *bench) { b.pool.Stop(b.site.Slot()) },
-		"another worker wanted it": func(b *bench) { b.pool.Close(); b.pool = session.NewPool(0) },
+		"another worker wanted it": func(b *bench) { b.pool.Stop(""); b.pool = session.NewPool(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

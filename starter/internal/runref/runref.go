@@ -128,7 +128,6 @@ type Fits func(runs.Listed) bool
 var (
 	AwaitsApproval Fits = func(l runs.Listed) bool { return l.Status == run.AwaitingApproval }
 	AwaitsInput    Fits = func(l runs.Listed) bool { return l.Status == run.AwaitingInput }
-	NeedsPerson    Fits = func(l runs.Listed) bool { return l.Turn() == runs.NeedsPerson }
 	Open           Fits = func(l runs.Listed) bool { return l.Turn() != runs.Over }
 	Over           Fits = func(l runs.Listed) bool { return l.Turn() == runs.Over }
 	Completed      Fits = func(l runs.Listed) bool { return l.Status == run.Completed }
