@@ -8,7 +8,7 @@ tool (
 	honnef.co/go/tools/cmd/staticcheck
 )
 
-require golang.org/x/sys v0.49.0
+require golang.org/x/sys v0.49.0 // indirect
 
 require (
 	dario.cat/mergo v1.0.0 // indirect
