@@ -237,38 +237,3 @@ func TestNobodyElseReadsTokens(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkAttempt is what each attempt at an activity costs more, and what a look
-// at a hundred that live costs each worker.
-func BenchmarkAttempt(b *testing.B) {
-	s, err := attempts.Open(filepath.Join(b.TempDir(), "attempts"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	a := attempts.Attempt{Engine: "e1", Token: make([]byte, 200), PID: 1, Began: time.Now()}
-	b.Run("noted", func(b *testing.B) {
-		for b.Loop() {
-			h, err := s.Begin(a)
-			if err == nil {
-				err = h.End()
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("looked at", func(b *testing.B) {
-		for range 100 {
-			h, err := s.Begin(a)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer h.End()
-		}
-		for b.Loop() {
-			if err := s.Dead(func(attempts.Attempt) bool { return false }); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}

@@ -129,9 +129,3 @@ func TestHitCostsNothing(t *testing.T) {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
-
-func BenchmarkHit(b *testing.B) {
-	for b.Loop() {
-		failpoint.Hit("x")
-	}
-}

@@ -141,21 +141,3 @@ func TestRingingEndsWithItsContext(t *testing.T) {
 		t.Errorf("rang for %q, %v", rung, err)
 	}
 }
-
-// Every worker looks each minute, so looking at a registry of idle mailboxes has to
-// be cheap.
-func BenchmarkRingAgain(b *testing.B) {
-	m := newMailboxes(b)
-	for i := range 1000 {
-		dir := m.Dirs.Mailbox(dispatch.NewGardenID(noon, [3]byte{1, byte(i >> 8), byte(i)}))
-		must(b, os.MkdirAll(dir, 0o700))
-		for _, name := range []string{"inbox.signal", "state.json", "a.msg.read", "b.msg.delivered"} {
-			must(b, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
-		}
-	}
-	for b.Loop() {
-		if _, err := m.RingAgain(b.Context(), time.Minute); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

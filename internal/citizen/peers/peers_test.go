@@ -410,22 +410,6 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A thousand citizens, a quarter of them pi, of which every tenth listens.
-func BenchmarkScan(b *testing.B) {
-	r := newRegistry(b)
-	for n := range 1000 {
-		r.record(n, dispatch.Backends[n%4])
-		if n%4 == 3 && n%40 == 3 {
-			r.listen(n, true)
-		}
-	}
-	for b.Loop() {
-		if l, err := peers.Scan(b.Context(), r.Dirs, controlsocket.Look); err != nil || len(l.Peers) != 1000 {
-			b.Fatal(len(l.Peers), err)
-		}
-	}
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -176,15 +176,3 @@ func TestTheChosenRunStays(t *testing.T) {
 		t.Errorf("foot %q", foot)
 	}
 }
-
-func BenchmarkDrawAThousandRuns(b *testing.B) {
-	var rows []inbox.Item
-	for i := range 1000 {
-		rows = append(rows, inbox.Item{Kind: inbox.Run, Listed: runs.Listed{ID: run.ID(fmt.Sprintf("%036d", i)), Status: run.Statuses[i%len(run.Statuses)], Started: ago(time.Duration(i) * time.Minute), Goal: "Make the failing test pass"}})
-	}
-	screen := &board.Board{Style: terminal.Colors(true)}
-	for b.Loop() {
-		screen.SetRows(rows)
-		screen.Draw("t", now, 110, 40)
-	}
-}
