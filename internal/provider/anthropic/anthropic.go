@@ -30,11 +30,9 @@ type Config struct {
 	Redact *redact.Redactor
 	// HTTP makes the requests; nil is http.DefaultClient, which heeds the proxy
 	// variables of the environment. Redirects are never followed.
-	HTTP *http.Client
-	// Window is the model's window in tokens; zero goes by the model's name.
-	Window int
-	Idle   time.Duration // see chat.Config
-	Price  chat.Price
+	HTTP  *http.Client
+	Idle  time.Duration // see chat.Config
+	Price chat.Price
 }
 
 // KeyVariable names the variable that holds the key.
@@ -66,12 +64,8 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 
 // New returns the provider.
 func New(c Config) provider.Provider {
-	model := modelOf(c.Model)
-	if c.Window > 0 {
-		model.Window = c.Window
-	}
 	return chat.New(chat.Config{
-		Name: "anthropic", Model: model, Redact: c.Redact, Idle: c.Idle, Price: c.Price,
+		Name: "anthropic", Model: chat.ModelOf(c.Model, families, reserve), Redact: c.Redact, Idle: c.Idle, Price: c.Price,
 		Wire: wire{chat.Endpoint{
 			URL:    strings.TrimRight(cmp.Or(c.BaseURL, officialURL), "/") + "/v1/messages",
 			Header: c.newHeader(),

@@ -1,19 +1,12 @@
 package anthropic
 
-import (
-	"strings"
+import "github.com/ratchet-dev/ratchet/internal/provider/chat"
 
-	"github.com/ratchet-dev/ratchet/internal/provider/chat"
-)
-
-// modelFamilies lists the limits of models by the beginning of their names, the more specific
+// families lists the limits of models by the beginning of their names, the more specific
 // first, from platform.claude.com/docs/en/models/overview and the pages of older
 // models. Where models of a family differ, or a larger window has to be requested,
 // the table has the smaller numbers.
-var modelFamilies = []struct {
-	prefix            string
-	window, maxOutput int
-}{
+var families = []chat.Family{
 	{"claude-opus-5", 1_000_000, 128_000},
 	{"claude-sonnet-5", 1_000_000, 128_000},
 	{"claude-fable-5", 1_000_000, 128_000},
@@ -30,21 +23,6 @@ var modelFamilies = []struct {
 	{"claude-", 200_000, 0},
 }
 
-const (
-	unknownWindow = 128_000
-	// reserve is the length of the answer if the request does not bound it, because
-	// the API demands a number. Thoughts count, too.
-	reserve = 32_000
-)
-
-func modelOf(name string) chat.Model {
-	m := chat.Model{Name: name, Window: unknownWindow, Reserve: reserve}
-	base := name[strings.LastIndexByte(name, '/')+1:] // gateways put a vendor before it
-	for _, f := range modelFamilies {
-		if strings.HasPrefix(base, f.prefix) {
-			m.Window, m.MaxOutput = f.window, f.maxOutput
-			break
-		}
-	}
-	return m
-}
+// reserve is the length of the answer if the request does not bound it, because
+// the API demands a number. Thoughts count, too.
+const reserve = 32_000

@@ -10,6 +10,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,29 @@ type Model struct {
 	MaxOutput int
 	// Reserve is kept free for an answer that the request does not bound.
 	Reserve int
+}
+
+// Family has the limits of the models whose names begin with Prefix; zero: not known.
+type Family = struct {
+	Prefix            string
+	Window, MaxOutput int
+}
+
+// unknownWindow is the window of a model of no family.
+const unknownWindow = 128_000
+
+// ModelOf returns the limits of a model by the first family that fits its name.
+func ModelOf(name string, families []Family, reserve int) Model {
+	m := Model{Name: name, Window: unknownWindow, Reserve: reserve}
+	base := name[strings.LastIndexByte(name, '/')+1:] // gateways put a vendor before it
+	base = strings.TrimPrefix(base, "ft:")            // OpenAI's mark of a fine-tuned model
+	for _, f := range families {
+		if strings.HasPrefix(base, f.Prefix) {
+			m.Window, m.MaxOutput = f.Window, f.MaxOutput
+			break
+		}
+	}
+	return m
 }
 
 // DefaultIdle is the default of Config.Idle. Reasoning models fall silent for

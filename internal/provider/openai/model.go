@@ -1,19 +1,12 @@
 package openai
 
-import (
-	"strings"
+import "github.com/ratchet-dev/ratchet/internal/provider/chat"
 
-	"github.com/ratchet-dev/ratchet/internal/provider/chat"
-)
-
-// modelFamilies lists the limits of models by the beginning of their names, the more specific
+// families lists the limits of models by the beginning of their names, the more specific
 // first, from platform.openai.com/docs/models. The window of the GPT-5 family is
 // its limit for the input; it has more for the answer. Where models of a family
 // differ, the table has the smaller numbers.
-var modelFamilies = []struct {
-	prefix            string
-	window, maxOutput int
-}{
+var families = []chat.Family{
 	{"gpt-5-chat", 128_000, 16_384},
 	{"gpt-5.1-chat", 128_000, 16_384},
 	{"gpt-5.2-chat", 128_000, 16_384},
@@ -39,21 +32,5 @@ var modelFamilies = []struct {
 	{"o4-mini", 200_000, 100_000},
 }
 
-const (
-	unknownWindow = 128_000
-	// reserve is kept free for the answer when the request does not bound it.
-	reserve = 16_000
-)
-
-func modelOf(name string) chat.Model {
-	m := chat.Model{Name: name, Window: unknownWindow, Reserve: reserve}
-	base := name[strings.LastIndexByte(name, '/')+1:] // gateways put a vendor before it
-	base = strings.TrimPrefix(base, "ft:")
-	for _, f := range modelFamilies {
-		if strings.HasPrefix(base, f.prefix) {
-			m.Window, m.MaxOutput = f.window, f.maxOutput
-			break
-		}
-	}
-	return m
-}
+// reserve is kept free for the answer when the request does not bound it.
+const reserve = 16_000

@@ -28,11 +28,9 @@ type Config struct {
 	Redact *redact.Redactor
 	// HTTP makes the requests; nil is http.DefaultClient, which heeds the proxy
 	// variables of the environment. Redirects are never followed.
-	HTTP *http.Client
-	// Window is the model's window in tokens; zero goes by the model's name.
-	Window int
-	Idle   time.Duration // see chat.Config
-	Price  chat.Price
+	HTTP  *http.Client
+	Idle  time.Duration // see chat.Config
+	Price chat.Price
 }
 
 // KeyVariable names the variable that holds the key.
@@ -73,10 +71,6 @@ func isOfficial(base string) bool {
 
 // New returns the provider.
 func New(c Config) provider.Provider {
-	model := modelOf(c.Model)
-	if c.Window > 0 {
-		model.Window = c.Window
-	}
 	completions := chat.Endpoint{
 		URL:  strings.TrimRight(cmp.Or(c.BaseURL, officialURL), "/") + "/chat/completions",
 		HTTP: chat.Client(c.HTTP),
@@ -85,7 +79,7 @@ func New(c Config) provider.Provider {
 		completions.Header = http.Header{"Authorization": {"Bearer " + c.Key}}
 	}
 	return chat.New(chat.Config{
-		Name: "openai", Model: model, Redact: c.Redact, Idle: c.Idle, Price: c.Price,
+		Name: "openai", Model: chat.ModelOf(c.Model, families, reserve), Redact: c.Redact, Idle: c.Idle, Price: c.Price,
 		Wire: wire{completions, isOfficial(c.BaseURL)},
 	})
 }
