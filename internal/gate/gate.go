@@ -20,8 +20,6 @@ type Facts struct {
 	Sensitive []string
 	// Guards are paths on which this run in particular depends.
 	Guards []Guard
-	// Failed says why the patch could not be inspected; empty when it was.
-	Failed string
 }
 
 // File is one changed file: new, modified, renamed or deleted. New files count
@@ -71,8 +69,7 @@ func FindRisks(f Facts) []string {
 		touched = append(touched, securityNames(file)...)
 		guarded = append(guarded, guardedNames(file, f.Guards)...)
 	}
-	add(f.Failed != "", "the patch could not be inspected: %s", f.Failed)
-	add(f.Failed == "" && len(f.Files) == 0, "the patch could not be inspected: no changed file was found")
+	add(len(f.Files) == 0, "the patch could not be inspected: no changed file was found")
 	add(len(deleted) > 0, "deletes %s: %s", display.Count(len(deleted), "file", "files"), listNames(deleted))
 	add(len(touched) > 0, "touches security-related paths: %s", listNames(touched))
 	add(len(guarded) > 0, "touches files that decide the result: %s", listNames(guarded))

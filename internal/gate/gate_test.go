@@ -19,8 +19,6 @@ func TestRisks(t *testing.T) {
 		{"a small change of one file", gate.Facts{Files: []gate.File{one}}, nil},
 		{"a new file alone", gate.Facts{Files: []gate.File{{Path: "calc/new.go", Added: 30}}}, nil},
 		{"nothing inspected", gate.Facts{}, []string{"the patch could not be inspected: no changed file was found"}},
-		{"the inspection failed", gate.Facts{Failed: "timed out"}, []string{"the patch could not be inspected: timed out"}},
-		{"the inspection failed half-way", gate.Facts{Files: []gate.File{one}, Failed: "timed out"}, []string{"the patch could not be inspected: timed out"}},
 		{"a deleted file", gate.Facts{Files: []gate.File{one, {Path: "old.go", Deleted: true}}}, []string{`deletes 1 file: "old.go"`}},
 		{"19 files", gate.Facts{Files: files(19, 1)}, nil},
 		{"20 files", gate.Facts{Files: files(20, 1)}, []string{"changes many files: 20 (many: 20 or more)"}},

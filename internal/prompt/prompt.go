@@ -56,9 +56,8 @@ const DefaultBudget = 128 << 10
 
 // File is one file of the repository.
 type File struct {
-	Path    string // slash-separated
-	Size    int64  // bytes
-	Symlink bool   // listed, never read
+	Path string // slash-separated
+	Size int64  // bytes
 }
 
 // Check is the result of one check.

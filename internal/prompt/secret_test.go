@@ -33,7 +33,7 @@ func TestWithheld(t *testing.T) {
 
 // docs/contracts/run.md, 15: no secret file is sent, whatever points at it.
 func TestNoSecretFileGoesOut(t *testing.T) {
-	r := repository{"main.go": "package main\n", "link.go": "CANARY"}
+	r := repository{"main.go": "package main\n"}
 	var diff strings.Builder
 	for _, path := range canaries {
 		r[path] = "CANARY\n"
@@ -51,15 +51,11 @@ func TestNoSecretFileGoesOut(t *testing.T) {
 		diff.WriteString(names + "@@ -1 +1 @@\n-CANARY\n+CANARY 2\n")
 	}
 	all := strings.Join(canaries, " ")
-	files := r.files()
-	for i := range files {
-		files[i].Symlink = files[i].Path == "link.go"
-	}
 	for _, role := range run.Roles {
 		for _, text := range []string{"CANARY\n", ""} { // with and without a part before the first file
 			p := prompt.Build(prompt.In{
-				Role: role, Goal: all + " link.go", Plan: all, Problem: all, Mentioned: append(canaries, "link.go"),
-				Guidance: []run.Guidance{{Kind: run.FromVerdict, Text: all}}, Diff: prompt.ReadDiff([]byte(text + diff.String())), Files: files, Read: r.read,
+				Role: role, Goal: all, Plan: all, Problem: all, Mentioned: canaries,
+				Guidance: []run.Guidance{{Kind: run.FromVerdict, Text: all}}, Diff: prompt.ReadDiff([]byte(text + diff.String())), Files: r.files(), Read: r.read,
 			})
 			if strings.Contains(p.Flatten(), "CANARY") {
 				t.Errorf("%s: a canary went out", role)

@@ -133,7 +133,7 @@ func (c *selection) addRest(visible []File) {
 	total := int64(0)
 	var rest []File
 	for _, f := range visible {
-		if !c.seen[f.Path] && !isLock(f.Path) && !f.Symlink {
+		if !c.seen[f.Path] && !isLock(f.Path) {
 			rest = append(rest, f)
 			total += f.Size
 		}
@@ -170,8 +170,6 @@ func (c *selection) takeFile(f File, cut bool) (a Artifact, why string) {
 	switch {
 	case Withheld(f.Path):
 		return a, "withheld: its name suggests that it holds secrets"
-	case f.Symlink:
-		return a, "a symbolic link"
 	case f.Size > MaxReadBytes:
 		return a, fmt.Sprintf("too large, %d bytes", f.Size)
 	case f.Size > int64(c.room) && (!cut || c.room < minCut):

@@ -73,7 +73,7 @@ func openBoard(ctx context.Context, c *factory.Factory) error {
 		if err != nil || action == board.Quit {
 			return err
 		}
-		if err := actOnBoard(ctx, c, client, b, action); err != nil {
+		if err := actOnBoard(ctx, c, b, action); err != nil {
 			return err
 		}
 	}
@@ -198,7 +198,7 @@ func drawBoard(c *factory.Factory, b *board.Board, today run.Usage, hosts string
 }
 
 // actOnBoard carries out an action on the chosen run, on the ordinary screen.
-func actOnBoard(ctx context.Context, c *factory.Factory, client *runs.Client, b *board.Board, action board.Action) error {
+func actOnBoard(ctx context.Context, c *factory.Factory, b *board.Board, action board.Action) error {
 	r, _ := b.Chosen()
 	screen := c.ScreenOn(c.Out)
 	args := []string{string(action), r.Key()}

@@ -67,11 +67,11 @@ func openRun(ctx context.Context, c *factory.Factory, r runref.Found, show bool)
 		c.Printf("%s\n", path)
 		return nil
 	}
-	return runEditor(ctx, c, editor, path)
+	return runEditor(ctx, editor, path)
 }
 
 // runEditor opens the editor on a directory and waits for it.
-func runEditor(ctx context.Context, c *factory.Factory, editor, path string) error {
+func runEditor(ctx context.Context, editor, path string) error {
 	words, err := shellquote.Split(editor)
 	if err != nil || len(words) == 0 {
 		return usage.Errorf("the editor %q cannot be called: set VISUAL or EDITOR to a command", editor)
