@@ -15,7 +15,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/starter/internal/byflag"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
-	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -47,7 +46,7 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 		if err != nil {
 			return err
 		}
-		return delivering.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
+		return deliveries.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
 			given, err := d.Enqueue(ctx, session, p)
 			if err != nil {
 				return err
@@ -60,7 +59,7 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 				state = "closed as " + story.OneLine(strings.TrimSuffix(string(given.Close)+": "+given.Note, ": "), 200)
 			}
 			c.Printf("batch %s is %s; %d open: see `%s`\n", given.Batch, state, given.Waiting, c.Hint("deliveries %s", session))
-			delivering.WarnNotDelivered(ctx, c, d, session)
+			deliveries.WarnNotDelivered(ctx, c, d, session)
 			return nil
 		})
 	})
@@ -144,7 +143,7 @@ person.`,
 		if err != nil {
 			return err
 		}
-		return delivering.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
+		return deliveries.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
 			v, err := d.Close(ctx, session, closing)
 			if err != nil {
 				return err
@@ -179,7 +178,7 @@ func deliverySweepCommand(c *factory.Factory) *cobra.Command {
 		Args:              usage.Args(1, "one SESSION, as `starter deliveries` lists them"),
 		ValidArgsFunction: completeDelivered(c),
 		RunE: c.Handle(func(ctx context.Context, args []string) error {
-			return delivering.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
+			return deliveries.On(ctx, c, args[0], func(d deliveries.Client, session string) error {
 				swept, err := d.Sweep(ctx, session)
 				if err != nil {
 					return err

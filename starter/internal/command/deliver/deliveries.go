@@ -13,7 +13,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
-	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -45,7 +44,7 @@ decisions about one session, the oldest first.`,
 		if !audit {
 			return showDeliveries(ctx, c, args[0])
 		}
-		session, err := delivering.Session(c, args[0])
+		session, err := deliveries.Session(c, args[0])
 		if err != nil {
 			return err
 		}
@@ -60,7 +59,7 @@ func completeDelivered(c *factory.Factory) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		known, err := delivering.Ledger(c).Sessions()
+		known, err := deliveries.Ledger(c).Sessions()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -76,13 +75,13 @@ func showDeliveries(ctx context.Context, c *factory.Factory, name string) error 
 	}
 	session := v.Session
 	if session == "" { // the engine does not say which one is meant
-		known, bad := delivering.Session(c, name)
+		known, bad := deliveries.Session(c, name)
 		if bad != nil {
 			return bad
 		}
 		session = known
 	}
-	v, audit, bad := deliveries.Recorded(delivering.Ledger(c), session)
+	v, audit, bad := deliveries.Recorded(deliveries.Ledger(c), session)
 	if bad != nil || len(audit) == 0 && v.Fold.Seq == 0 {
 		return errors.Join(bad, err)
 	}
@@ -92,7 +91,7 @@ func showDeliveries(ctx context.Context, c *factory.Factory, name string) error 
 // askDeliveries asks the workflow of the session that the argument names. With an error only the session is set, once it
 // is known.
 func askDeliveries(ctx context.Context, c *factory.Factory, name string) (v deliveryflow.View, err error) {
-	err = delivering.On(ctx, c, name, func(d deliveries.Client, session string) error {
+	err = deliveries.On(ctx, c, name, func(d deliveries.Client, session string) error {
 		v, err = d.View(ctx, session)
 		if err != nil {
 			v = deliveryflow.View{Session: session}
@@ -105,13 +104,13 @@ func askDeliveries(ctx context.Context, c *factory.Factory, name string) (v deli
 // listDeliveries lists the open and the last closed batches of all sessions, by their ledgers. A ledger that cannot be
 // read is told beside the others.
 func listDeliveries(c *factory.Factory) error {
-	sessions, err := delivering.Ledger(c).Sessions()
+	sessions, err := deliveries.Ledger(c).Sessions()
 	if err != nil {
 		return err
 	}
 	views, bad := []deliveryflow.View{}, error(nil)
 	for _, session := range sessions {
-		v, _, err := deliveries.Recorded(delivering.Ledger(c), session)
+		v, _, err := deliveries.Recorded(deliveries.Ledger(c), session)
 		bad = errors.Join(bad, err)
 		views = append(views, v)
 	}
@@ -210,7 +209,7 @@ func deliveryGist(e delivery.Entry) string {
 
 // printAudit prints the audit entries of a session.
 func printAudit(c *factory.Factory, session string) error {
-	_, audit, err := deliveries.Recorded(delivering.Ledger(c), session)
+	_, audit, err := deliveries.Recorded(deliveries.Ledger(c), session)
 	if c.JSON {
 		return errors.Join(c.PrintJSON(slices.Concat([]delivery.Line{}, audit)), err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -75,11 +74,11 @@ func newMessage(c *factory.Factory, target string, f dispatchFlags) (dispatch.Me
 	if err := l.Request.Validate(); err != nil {
 		return l, &usage.Error{Err: err}
 	}
-	dirs, err := citizens.Registry(c)
+	dirs, err := dispatches.Registry(c)
 	if err != nil {
 		return l, err
 	}
-	l.Sender, err = dirs.Sender(citizens.Caller(c))
+	l.Sender, err = dirs.Sender(dispatches.Caller(c))
 	return l, err
 }
 
@@ -114,7 +113,7 @@ func dispatchMessage(ctx context.Context, c *factory.Factory, l dispatch.Message
 		fmt.Fprintln(c.Err, "no worker has taken the dispatch yet; waiting (interrupt to stop)")
 	})
 	defer waits.Stop()
-	res, err := citizens.Post(ctx, c, t, l, func() { waits.Stop() })
+	res, err := dispatches.Post(ctx, c, t, l, func() { waits.Stop() })
 	if err != nil {
 		return cutOff(c, l.Request.Target, err)
 	}

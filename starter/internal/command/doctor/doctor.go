@@ -30,7 +30,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/starter/internal/adrift"
 	"github.com/ratchet-dev/ratchet/starter/internal/agentlist"
-	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
@@ -285,7 +285,7 @@ func findAttributes(ctx context.Context, t client.Client, namespace string) find
 }
 
 func findWorker(ctx context.Context, t client.Client, queue string) finding {
-	served, err := runs.New(t, queue).AwaitServed(ctx, citizens.WorkerStart) // a worker that has just been started is found, too
+	served, err := runs.New(t, queue).AwaitServed(ctx, dispatches.WorkerStart) // a worker that has just been started is found, too
 	if err == nil && !served {
 		err = runs.ErrNoWorker
 	}

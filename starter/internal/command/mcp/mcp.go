@@ -10,7 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -40,7 +40,7 @@ its absolute path. The engine is reached when a tool needs it.`,
 			"  codex mcp add ratchet -- starter mcp",
 		Args: usage.Args(0, "no arguments, only flags"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
-			dirs, err := citizens.Registry(c)
+			dirs, err := dispatches.Registry(c)
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ its absolute path. The engine is reached when a tool needs it.`,
 			})
 			defer remote.close()
 			return tools.Serve(ctx, tools.Config{
-				Dirs: dirs, Caller: func() citizen.Caller { return citizens.Caller(c) }, Engine: remote, AllowDecisions: decide, AllowStarts: start,
+				Dirs: dirs, Caller: func() citizen.Caller { return dispatches.Caller(c) }, Engine: remote, AllowDecisions: decide, AllowStarts: start,
 				Log: slog.New(slog.NewTextHandler(c.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}, c.In, c.Out)
 		}),

@@ -11,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
@@ -129,7 +128,7 @@ func onNamed[T any](ctx context.Context, r *remote, name string, ask func(runref
 }
 
 func (r *remote) Dispatch(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
-	return withEngine(ctx, r, func(t client.Client) (dispatch.Result, error) { return citizens.Post(ctx, r.cli, t, l, nil) })
+	return withEngine(ctx, r, func(t client.Client) (dispatch.Result, error) { return dispatches.Post(ctx, r.cli, t, l, nil) })
 }
 
 func (r *remote) Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error) {

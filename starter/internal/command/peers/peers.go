@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -30,7 +30,7 @@ those that do not run. The id in front is what starter dispatch wants.`,
 		Example: "  starter peers\n  starter peers --json | jq -r '.peers[] | select(.liveness == \"alive\").gardenId'",
 		Args:    usage.Args(0, "no arguments"),
 		RunE: c.Handle(func(ctx context.Context, _ []string) error {
-			dirs, err := citizens.Registry(c)
+			dirs, err := dispatches.Registry(c)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ printed stays unread.`,
 			if err := id.Validate(); err != nil {
 				return &usage.Error{Err: err}
 			}
-			dirs, err := citizens.Registry(c)
+			dirs, err := dispatches.Registry(c)
 			if err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
-	"github.com/ratchet-dev/ratchet/starter/internal/citizens"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/register"
@@ -146,7 +146,7 @@ func NewHook(c *factory.Factory) *cobra.Command {
 			if !isPersonsSession(c) {
 				return nil
 			}
-			dirs, err := citizens.Registry(c)
+			dirs, err := dispatches.Registry(c)
 			if err != nil {
 				return err
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
-	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
+	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
@@ -190,7 +190,7 @@ func startFrom(ctx context.Context, c *factory.Factory, f newrun.Flags, src work
 		return err
 	}
 	defer closeClient()
-	if err := delivering.FindTold(ctx, c, &in); err != nil {
+	if err := deliveries.FindTold(ctx, c, &in); err != nil {
 		return err
 	}
 	if f.Host == "" {

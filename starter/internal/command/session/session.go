@@ -24,7 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
-	"github.com/ratchet-dev/ratchet/starter/internal/delivering"
+	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
@@ -197,7 +197,7 @@ func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (ses
 	if in.Dir, err = filepath.Abs("."); err != nil {
 		return in, err
 	}
-	if in.Deliveries, err = delivering.Mode(c, f.deliver); err != nil {
+	if in.Deliveries, err = deliveries.Mode(c, f.deliver); err != nil {
 		return in, err
 	}
 	if !(f.maxCost >= 0) { // nan is no budget
