@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
 	"github.com/ratchet-dev/ratchet/starter/internal/command/clean"
-	"github.com/ratchet-dev/ratchet/starter/internal/report"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/report"
 )
 
 // testAfter looks back at two runs, of which one is merged: by the report, the page and the checkout, and then cleans

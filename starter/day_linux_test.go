@@ -22,8 +22,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/test/eventually"
 	"github.com/ratchet-dev/ratchet/internal/test/need"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/report"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
-	"github.com/ratchet-dev/ratchet/starter/internal/report"
 )
 
 // day is a day's work of one person: an engine, two repositories, and the four ways to decide.

@@ -14,8 +14,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/up"
 	"github.com/ratchet-dev/ratchet/starter/internal/console"
-	"github.com/ratchet-dev/ratchet/starter/internal/pagework"
 )
 
 // testPageCommands finishes work by the buttons of the review page: a start by the settings, a merge that conflicts, its
@@ -27,7 +27,7 @@ func testPageCommands(b bench) {
 	clitest.Git(b.T, b.repo, "switch", "-q", "main")
 	c := newFactory(console.Console{Environ: append(os.Environ(), "XDG_CONFIG_HOME="+config), Now: time.Now})
 	c.RunsDir, c.Queue = b.runsDir, temporalclient.TaskQueue
-	page, disk := pagework.Commands{Factory: c}, review.NewDisk(b.runsDir)
+	page, disk := up.PageCommands{Factory: c}, review.NewDisk(b.runsDir)
 	if _, err := page.Start(b.Context(), review.NewRun{Repository: b.repo, Goal: "Make it good", Provider: "command:/bin/sh"}); err == nil || !strings.Contains(err.Error(), "a person names it") {
 		b.Errorf("a program as provider: %v", err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/artifacts"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/links"
-	"github.com/ratchet-dev/ratchet/starter/internal/outcome"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -77,7 +76,7 @@ func Run(ctx context.Context, c *factory.Factory, r runref.Found, verbose bool) 
 	if err != nil {
 		return err
 	}
-	return outcome.Print(ctx, c, r, status)
+	return PrintOutcome(ctx, c, r, status)
 }
 
 // New returns a follower that tells the run on a screen. Whoever prints meanwhile has to print on

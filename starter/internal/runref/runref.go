@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
@@ -198,4 +200,28 @@ func CheckRepository(r Found, path string) error {
 		return fmt.Errorf("the repository of run %s is missing at %s: move it back, or run this command on the worker's host; a linked work tree comes back with `%s` in its repository", r.ShownName(), display.Line(path), display.Line(again))
 	}
 	return nil
+}
+
+// adriftPatience is the time limit of a look.
+const adriftPatience = 15 * time.Second
+
+// AdriftText tells how to resume the runs of this host that are not over and have no workflow; empty: there are none.
+func AdriftText(ctx context.Context, c *factory.Factory, client *runs.Client) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, adriftPatience)
+	defer cancel()
+	ids, err := client.Adrift(ctx)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	const most = 3
+	var names []string
+	for _, id := range ids[:min(len(ids), most)] {
+		names = append(names, string(id))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(ids) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s not over and without a workflow: %s; bring each back with `%s`",
+		display.Count(len(ids), "run is", "runs are"), text, c.Hint("resume RUN")), nil
 }

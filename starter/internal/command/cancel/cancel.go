@@ -11,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
-	"github.com/ratchet-dev/ratchet/starter/internal/outcome"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -46,7 +45,7 @@ worktree is removed; its branch and its record stay.`,
 				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.ShownName(), res.Status)
 			}
 			if c.JSON {
-				return c.PrintJSON(outcome.Outcome{RunResult: res})
+				return c.PrintJSON(res)
 			}
 			c.Printf("run %s: canceled; its branch %s has %s\n", r.ShownName(), res.Branch, display.Count(res.Commits, "commit", "commits"))
 			return nil

@@ -29,7 +29,6 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
 	"github.com/ratchet-dev/ratchet/starter/internal/links"
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
-	"github.com/ratchet-dev/ratchet/starter/internal/outcome"
 	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
@@ -255,7 +254,7 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 		fmt.Fprintf(d.Err, "\nThe demo's engine stops; its run is kept. To continue:\n  %s\n  %s\n", d.Hint("up"), d.Hint("watch %s", r.ShownName()))
 	}
 	if err == nil && status != run.Completed {
-		err = outcome.Print(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, status)
+		err = follow.PrintOutcome(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, status)
 	}
 	return err
 }
@@ -357,13 +356,13 @@ func (d *demo) pauseReading(ctx context.Context) error {
 
 // printConclusion shows the branch and suggests the next commands.
 func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
-	out, err := outcome.Of(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, run.Completed)
+	out, err := follow.OutcomeOf(ctx, d.Factory, runref.Found{Client: d.up.Client, ID: id, Name: d.name}, run.Completed)
 	if err != nil {
 		return err
 	}
 	if d.JSON {
 		return errors.Join(d.PrintJSON(struct {
-			outcome.Outcome
+			follow.Outcome
 			Kill *killReport `json:"kill,omitempty"`
 		}{out, d.kill.report}), d.kill.err())
 	}
@@ -394,6 +393,6 @@ func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
 }
 
 // diffCommand returns the command line of git, for a shell, that shows what the run changed.
-func (d *demo) diffCommand(out outcome.Outcome) string {
+func (d *demo) diffCommand(out follow.Outcome) string {
 	return display.Line(shellquote.Join("git", "-C", console.NearPath(d.repo), "diff", fmt.Sprintf("%.12s..%.12s", out.Base, out.Head)))
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/follow"
-	"github.com/ratchet-dev/ratchet/starter/internal/outcome"
 	"github.com/ratchet-dev/ratchet/starter/internal/runtest"
 )
 
@@ -27,7 +26,7 @@ func TestTheDemoNamesItsRepositoryForAShell(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wd, err := os.Getwd()
 	clitest.Must(t, err)
-	var out outcome.Outcome
+	var out follow.Outcome
 	out.Base, out.Head = "0123456789abcdef", "fedcba9876543210"
 	for _, repo := range []string{"demo/bill", "d d/bill", "$(id)/bill", "it's/bill"} {
 		d := &demo{repo: filepath.Join(wd, repo)}

@@ -28,12 +28,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
-	"github.com/ratchet-dev/ratchet/starter/internal/adrift"
 	"github.com/ratchet-dev/ratchet/starter/internal/agentlist"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/exit"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -41,7 +41,7 @@ import (
 )
 
 func findAdrift(ctx context.Context, c *factory.Factory, client *runs.Client) finding {
-	text, err := adrift.Text(ctx, c, client)
+	text, err := runref.AdriftText(ctx, c, client)
 	if err == nil && text != "" {
 		err = errors.New(text)
 	}

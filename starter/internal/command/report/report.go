@@ -1,4 +1,5 @@
-// Package report is the command `starter report`.
+// Package report is the command `starter report`, which sums up runs by their events: how many, how they ended, what they
+// cost, for each repository and for each provider.
 package report
 
 import (
@@ -14,7 +15,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
-	"github.com/ratchet-dev/ratchet/starter/internal/report"
 	"github.com/ratchet-dev/ratchet/starter/internal/runrecords"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -52,11 +52,11 @@ func reportRuns(ctx context.Context, c *factory.Factory, since time.Time) error 
 		return err
 	}
 	landed := runrecords.FindLanded(ctx, c, records)
-	var stories []report.Story
+	var stories []Story
 	for _, r := range records {
-		stories = append(stories, report.Story{Events: r.Events, Merged: landed[r.Input.Repository.Path].Runs[r.Input.RunID]})
+		stories = append(stories, Story{Events: r.Events, Merged: landed[r.Input.Repository.Path].Runs[r.Input.RunID]})
 	}
-	out, err := report.Of(stories, since)
+	out, err := Of(stories, since)
 	if err != nil {
 		return err
 	}
@@ -67,20 +67,20 @@ func reportRuns(ctx context.Context, c *factory.Factory, since time.Time) error 
 	return nil
 }
 
-func printReport(c *factory.Factory, r report.Report) {
+func printReport(c *factory.Factory, r Report) {
 	if r.Total.Runs == 0 {
 		c.Printf("No run since %s.\n", r.Since.Local().Format(time.DateTime))
 		return
 	}
 	rows := shortNames(r.Repositories)
 	if len(rows) > 1 {
-		rows = append(rows, report.Row{Name: "all", Figures: r.Total})
+		rows = append(rows, Row{Name: "all", Figures: r.Total})
 	}
 	c.Printf("%s\n%s", drawFigures(c, "repository", rows), drawFigures(c, "provider", r.Providers))
 }
 
 // shortNames names repositories by the last parts of their paths, as the names of runs do, unless two have the same.
-func shortNames(rows []report.Row) []report.Row {
+func shortNames(rows []Row) []Row {
 	count := map[string]int{}
 	for _, row := range rows {
 		count[filepath.Base(row.Name)]++
@@ -99,7 +99,7 @@ func shortNames(rows []report.Row) []report.Row {
 const leastName = 12
 
 // drawFigures draws the figures of repositories or providers.
-func drawFigures(c *factory.Factory, first string, rows []report.Row) string {
+func drawFigures(c *factory.Factory, first string, rows []Row) string {
 	s := c.Style()
 	table := [][]string{{first, "runs", "done", "sent back", "fixes", "first try", "merged", "tokens", "cost", "cost/merged"}}
 	for _, row := range rows {
@@ -133,7 +133,7 @@ func withoutName(table [][]string) (figures [][]string) {
 }
 
 // tellFigures tells the figures of each row as a sentence below its name.
-func tellFigures(c *factory.Factory, rows []report.Row) string {
+func tellFigures(c *factory.Factory, rows []Row) string {
 	var b strings.Builder
 	for _, row := range rows {
 		cells := figuresRow("", row.Figures)
@@ -185,7 +185,7 @@ func endOf(name string, columns int) string {
 	return "…" + string(r)
 }
 
-func figuresRow(name string, f report.Figures) []string {
+func figuresRow(name string, f Figures) []string {
 	share, perMerged := "-", "-"
 	if n := f.FirstTryShare(); n >= 0 {
 		share = fmt.Sprintf("%d %%", n)

@@ -6,16 +6,15 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/clitest"
-	"github.com/ratchet-dev/ratchet/starter/internal/report"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // No line of a report is left to the terminal to wrap, however long the names are.
 func TestAReportFitsTheScreen(t *testing.T) {
-	figures := report.Figures{Runs: 14, Done: 11, Failed: 1, FirstTry: 9, SentBack: 5, Fixes: 9, Merged: 11, Usage: run.Usage{TotalTokens: 3_100_000, Cost: 6_200_000}, MicrosPerMerged: 560_000}
-	r := report.Report{
-		Repositories: []report.Row{{Name: "/home/kim/src/a/very/long/way/to/the/repository/slug", Figures: figures}, {Name: "/日本語/日本語/日本語/日本語/日本語/日本語/日本語", Figures: figures}},
-		Providers:    []report.Row{{Name: "command:/opt/agents/a-wrapper-with-a-long-name.py --model some-vendor/some-model-2026-11-01", Figures: figures}},
+	figures := Figures{Runs: 14, Done: 11, Failed: 1, FirstTry: 9, SentBack: 5, Fixes: 9, Merged: 11, Usage: run.Usage{TotalTokens: 3_100_000, Cost: 6_200_000}, MicrosPerMerged: 560_000}
+	r := Report{
+		Repositories: []Row{{Name: "/home/kim/src/a/very/long/way/to/the/repository/slug", Figures: figures}, {Name: "/日本語/日本語/日本語/日本語/日本語/日本語/日本語", Figures: figures}},
+		Providers:    []Row{{Name: "command:/opt/agents/a-wrapper-with-a-long-name.py --model some-vendor/some-model-2026-11-01", Figures: figures}},
 		Total:        figures,
 	}
 	for _, columns := range []int{0, 40, 58, 80, 110, 200} {

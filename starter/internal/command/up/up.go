@@ -16,11 +16,10 @@ import (
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/engine/hosts"
-	"github.com/ratchet-dev/ratchet/starter/internal/adrift"
 	"github.com/ratchet-dev/ratchet/starter/internal/background"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/localhost"
-	"github.com/ratchet-dev/ratchet/starter/internal/pagework"
+	"github.com/ratchet-dev/ratchet/starter/internal/runref"
 	"github.com/ratchet-dev/ratchet/starter/internal/sandboxing"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
@@ -126,7 +125,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 	if f.worker.Review == nil {
 		f.worker.Review = &review.Config{}
 	}
-	f.worker.Review.Commands = pagework.Commands{Factory: c, Toolchains: f.worker.Toolchains}
+	f.worker.Review.Commands = PageCommands{Factory: c, Toolchains: f.worker.Toolchains}
 	if f.forDemo {
 		f.worker.Review.Address = "127.0.0.1:0"
 		f.worker.Warn = func(error) {}
@@ -150,7 +149,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 	if f.forDemo {
 		return h.Await(ctx)
 	}
-	if text, _ := adrift.Text(ctx, c, c.ClientOf(h.Worker.Client)); text != "" {
+	if text, _ := runref.AdriftText(ctx, c, c.ClientOf(h.Worker.Client)); text != "" {
 		fmt.Fprintln(c.Err, text)
 	}
 	if !c.JSON {

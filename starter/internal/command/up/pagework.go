@@ -1,5 +1,4 @@
-// Package pagework gives the review page the commands that finish work: merge, undo, retry and run.
-package pagework
+package up
 
 import (
 	"context"
@@ -14,14 +13,14 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/newrun"
 )
 
-// Commands are the commands that the review page of this process offers.
-type Commands struct {
+// PageCommands are the commands that the review page of this process offers.
+type PageCommands struct {
 	Factory    *factory.Factory
 	Toolchains []string // of the worker
 }
 
 // Merge merges as `starter merge` does.
-func (p Commands) Merge(ctx context.Context, id run.ID, into, by string) error {
+func (p PageCommands) Merge(ctx context.Context, id run.ID, into, by string) error {
 	args := []string{"merge", "--into=" + into}
 	if by != p.Factory.UserName() { // else git's own identity says it better
 		args = append(args, "--by="+by)
@@ -34,7 +33,7 @@ func (p Commands) Merge(ctx context.Context, id run.ID, into, by string) error {
 }
 
 // Undo undoes as `starter undo` does.
-func (p Commands) Undo(ctx context.Context, id run.ID, from, by string) error {
+func (p PageCommands) Undo(ctx context.Context, id run.ID, from, by string) error {
 	args := []string{"undo", "--from=" + from}
 	if by != p.Factory.UserName() {
 		args = append(args, "--by="+by)
@@ -44,7 +43,7 @@ func (p Commands) Undo(ctx context.Context, id run.ID, from, by string) error {
 }
 
 // Retry starts a run as `starter retry` does.
-func (p Commands) Retry(ctx context.Context, id run.ID, onto string) (run.ID, error) {
+func (p PageCommands) Retry(ctx context.Context, id run.ID, onto string) (run.ID, error) {
 	args := []string{"retry", "--detach", "--json"}
 	if onto != "" {
 		args = append(args, "--onto="+onto)
@@ -53,7 +52,7 @@ func (p Commands) Retry(ctx context.Context, id run.ID, onto string) (run.ID, er
 }
 
 // Start starts a run as `starter run` does. It takes the name of an agent or a model; a program is named in the settings.
-func (p Commands) Start(ctx context.Context, n review.NewRun) (run.ID, error) {
+func (p PageCommands) Start(ctx context.Context, n review.NewRun) (run.ID, error) {
 	args := []string{"run", "--detach", "--json", "--repo=" + n.Repository}
 	for _, value := range n.Set {
 		args = append(args, "--set="+value)
@@ -71,7 +70,7 @@ func (p Commands) Start(ctx context.Context, n review.NewRun) (run.ID, error) {
 }
 
 // Goals lists the saved goals as `starter run --goals` does.
-func (p Commands) Goals(ctx context.Context, repository string) (list []review.SavedGoal, err error) {
+func (p PageCommands) Goals(ctx context.Context, repository string) (list []review.SavedGoal, err error) {
 	out, err := p.Factory.Call(ctx, "run", "--goals", "--json", "--repo="+repository)
 	if err == nil {
 		err = json.Unmarshal(out, &list)
@@ -80,7 +79,7 @@ func (p Commands) Goals(ctx context.Context, repository string) (list []review.S
 }
 
 // begin returns the run that a command starts.
-func (p Commands) begin(ctx context.Context, args ...string) (run.ID, error) {
+func (p PageCommands) begin(ctx context.Context, args ...string) (run.ID, error) {
 	out, err := p.Factory.Call(ctx, args...)
 	var started runtools.Started
 	if err == nil {

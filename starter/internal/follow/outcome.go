@@ -1,5 +1,4 @@
-// Package outcome shows how a run ended, and the next steps.
-package outcome
+package follow
 
 import (
 	"context"
@@ -23,9 +22,9 @@ type Outcome struct {
 	Pending *run.Pending `json:"pending,omitempty"`
 }
 
-// Print prints how the run ended or why it waits, and the next step.
-func Print(ctx context.Context, c *factory.Factory, r runref.Found, status run.Status) error {
-	out, err := Of(ctx, c, r, status)
+// PrintOutcome prints how the run ended or why it waits, and the next step.
+func PrintOutcome(ctx context.Context, c *factory.Factory, r runref.Found, status run.Status) error {
+	out, err := OutcomeOf(ctx, c, r, status)
 	switch {
 	case err != nil:
 		return err
@@ -78,8 +77,8 @@ func takeHome(ctx context.Context, c *factory.Factory, r runref.Found) {
 	}
 }
 
-// Of returns how the run ended or, while it waits, how far it is.
-func Of(ctx context.Context, c *factory.Factory, r runref.Found, status run.Status) (Outcome, error) {
+// OutcomeOf returns how the run ended or, while it waits, how far it is.
+func OutcomeOf(ctx context.Context, c *factory.Factory, r runref.Found, status run.Status) (Outcome, error) {
 	if status.Terminal() {
 		res, err := r.Result(ctx, r.ID)
 		return Outcome{RunResult: res}, err

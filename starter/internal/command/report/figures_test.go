@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/starter/internal/report"
+	"github.com/ratchet-dev/ratchet/starter/internal/command/report"
 )
 
 const base run.Commit = "0123456789012345678901234567890123456789"

@@ -1,5 +1,3 @@
-// Package report sums up runs by their events: how many, how they ended, what they cost, for each repository and for
-// each provider. It reads nothing itself, and takes every figure from the events.
 package report
 
 import (
