@@ -88,7 +88,7 @@ func (p place) push(ctx context.Context, r recorded, in Target) (Pushed, error) 
 	if out.Base = base; base == out.Branch {
 		return out, refusedf("branch %s cannot be merged into itself", out.Branch)
 	}
-	if out.Unpushed, err = p.countUnpushed(ctx, there[out.Base], firstBase(r.snapshot.Input)); err != nil {
+	if out.Unpushed, err = p.countUnpushed(ctx, there[out.Base], r.snapshot.Input.FirstBase()); err != nil {
 		return out, err
 	}
 	stands := there[out.Branch]
@@ -131,14 +131,6 @@ func (p place) branches(ctx context.Context, branch, base string) (there map[str
 		return there, p.branch, nil
 	}
 	return there, info.DefaultBranch, nil
-}
-
-// firstBase returns the commit that the run began at, or the first of the runs before it.
-func firstBase(in run.Input) run.Commit {
-	if in.Before != nil {
-		return in.Before.Base
-	}
-	return in.Repository.Base
 }
 
 func movedError(r forge.Repo, branch, stands string) error {

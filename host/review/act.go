@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -81,7 +82,7 @@ func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) 
 			wrong.edit = r.PostForm.Get(patchField)
 		default:
 			draft, _ := p.reasonOf(r.Context(), id, r.PostForm.Get(idField), r.PostForm) // the words alone if the lines are gone
-			wrong.draft = firstOf(draft, r.PostForm.Get(textField))
+			wrong.draft = cmp.Or(draft, r.PostForm.Get(textField))
 		}
 		p.showRun(w, r, id, wrong)
 		return
@@ -94,7 +95,7 @@ func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) 
 
 // leadTo redirects from a form of the page at a path. The address carries a word that names the form's effect.
 func leadTo(w http.ResponseWriter, r request, out outcome, from string) {
-	to, query := firstOf(out.path, from), url.Values{}
+	to, query := cmp.Or(out.path, from), url.Values{}
 	if out.said != "" {
 		query.Set("said", out.said)
 	}
@@ -156,7 +157,7 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 		return outcome{}, err
 	}
 	if d.Decision == run.Reject {
-		d.ApprovalID = firstOf(form.Get(pendingField), d.ApprovalID)
+		d.ApprovalID = cmp.Or(form.Get(pendingField), d.ApprovalID)
 	}
 	if d.Reason = reason; d.Decision == run.Reject && !d.Final && d.Reason == "" {
 		return outcome{}, faultError("write what to change, in the field or at a line of the patch")

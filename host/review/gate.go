@@ -62,7 +62,7 @@ type asked struct {
 
 // askedOf returns what a request wants to see. A form that was refused shows the attempt that it was of.
 func askedOf(r request) asked {
-	return asked{attempt: firstOf(r.URL.Query().Get(attemptField), r.PostForm.Get(idField)), shown: r.Header.Get(shownHeader)}
+	return asked{attempt: cmp.Or(r.URL.Query().Get(attemptField), r.PostForm.Get(idField)), shown: r.Header.Get(shownHeader)}
 }
 
 const (

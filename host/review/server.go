@@ -4,6 +4,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -257,18 +258,11 @@ const maxHeader = 128 << 10
 
 // listenAt listens at the address. A default port that is taken is replaced by another.
 func (c Config) listenAt() (net.Listener, error) {
-	l, err := net.Listen("tcp", firstOf(c.Address, DefaultAddress))
+	l, err := net.Listen("tcp", cmp.Or(c.Address, DefaultAddress))
 	if c.Address == "" && errors.Is(err, syscall.EADDRINUSE) {
 		return net.Listen("tcp", "127.0.0.1:0")
 	}
 	return l, err
-}
-
-func firstOf(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
 }
 
 // Place returns how other processes of this user reach the page.

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -18,7 +19,7 @@ func ticketPath(name string) string { return ticketsPath + url.PathEscape(name) 
 // shortTicket returns the name of a ticket without its server.
 func shortTicket(name string) string {
 	_, short, _ := strings.Cut(name, "/")
-	return display.Line(firstOf(short, name))
+	return display.Line(cmp.Or(short, name))
 }
 
 // ticketView is the page of a ticket.
@@ -103,7 +104,7 @@ func webLink(text string) string {
 // answerTicket answers the question that the form shows, and leads to what waits next.
 func (p *page) answerTicket(w http.ResponseWriter, r request, name string) {
 	r.PostForm = withLineFeeds(r.PostForm)
-	text := strings.TrimSpace(firstOf(r.PostForm.Get(verbField), r.PostForm.Get(textField)))
+	text := strings.TrimSpace(cmp.Or(r.PostForm.Get(verbField), r.PostForm.Get(textField)))
 	v, err := p.tickets.Ticket(r.Context(), name)
 	switch {
 	case err != nil:

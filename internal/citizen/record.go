@@ -146,20 +146,13 @@ func (r Record) Marshal() ([]byte, error) {
 func (r Record) wireForm() form {
 	f := form{
 		SchemaVersion: V3, GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID, CWD: r.CWD,
-		Model: nullString(r.Model), TranscriptPath: nullString(r.TranscriptPath),
+		Model: document.Nullable(r.Model), TranscriptPath: document.Nullable(r.TranscriptPath),
 		CreatedAt: r.CreatedAt, RecordUpdatedAt: r.UpdatedAt,
 	}
 	if r.Version != V3 {
-		f.SchemaVersion, f.ParentGardenID, f.IsEntwurf = V2, nullString(string(r.ParentGardenID)), &r.IsEntwurf
+		f.SchemaVersion, f.ParentGardenID, f.IsEntwurf = V2, document.Nullable(string(r.ParentGardenID)), &r.IsEntwurf
 	}
 	return f
-}
-
-func nullString(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // recordSuffix ends the name of every record's file; the garden id is before it.

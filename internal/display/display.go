@@ -5,6 +5,7 @@ package display
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -194,4 +195,12 @@ func IsDeceptive(r rune) bool {
 		return true // a mark or a letter, yet invisible
 	}
 	return unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Co)
+}
+
+// Path quotes a path that would not be one line of plain text.
+func Path(p string) string {
+	if q := strconv.Quote(p); q != `"`+p+`"` {
+		return q
+	}
+	return p
 }

@@ -33,8 +33,8 @@ func (id ID) Valid() bool {
 // Zero returns the id that stands for no object, in the form of id's repository.
 func (id ID) Zero() ID { return ID(bytes.Repeat([]byte("0"), len(id))) }
 
-// newHash returns the hash of id's repository.
-func (id ID) newHash() hash.Hash {
+// NewHash returns the hash of id's repository.
+func (id ID) NewHash() hash.Hash {
 	if len(id) == 2*sha256.Size {
 		return sha256.New()
 	}
@@ -64,7 +64,7 @@ func (k Kind) packed() byte {
 
 // Identify returns the id of content as an object of the given kind, in the repository of like.
 func Identify(like ID, kind Kind, content []byte) ID {
-	h := like.newHash()
+	h := like.NewHash()
 	fmt.Fprintf(h, "%s %d\x00", kind, len(content))
 	h.Write(content)
 	return ID(hex.EncodeToString(h.Sum(nil)))
@@ -104,7 +104,7 @@ func (p *Pack) bytes() []byte {
 	for _, o := range p.objects {
 		o.writeEntry(&out)
 	}
-	sum := p.like.newHash()
+	sum := p.like.NewHash()
 	sum.Write(out.Bytes())
 	return sum.Sum(out.Bytes())
 }

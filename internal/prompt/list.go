@@ -3,7 +3,6 @@ package prompt
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -40,7 +39,7 @@ func collapseDirs(paths []string, depth int) string {
 	for i := 0; i < len(paths); {
 		dir, deep := dirPrefix(paths[i], depth)
 		if !deep {
-			b.WriteString(printablePath(paths[i]) + "\n")
+			b.WriteString(display.Path(paths[i]) + "\n")
 			i++
 			continue
 		}
@@ -48,7 +47,7 @@ func collapseDirs(paths []string, depth int) string {
 		for i+n < len(paths) && strings.HasPrefix(paths[i+n], dir) {
 			n++
 		}
-		fmt.Fprintf(&b, "%s (%s)\n", printablePath(dir), display.Count(n, "file", "files"))
+		fmt.Fprintf(&b, "%s (%s)\n", display.Path(dir), display.Count(n, "file", "files"))
 		i += n
 	}
 	return b.String()
@@ -66,12 +65,4 @@ func dirPrefix(p string, depth int) (dir string, deep bool) {
 		end += i + 1
 	}
 	return p[:end], true
-}
-
-// printablePath quotes a path that would not be one line of plain text.
-func printablePath(p string) string {
-	if q := strconv.Quote(p); q != `"`+p+`"` {
-		return q
-	}
-	return p
 }

@@ -182,7 +182,7 @@ func (c *selection) takeFile(f File, cut bool) (a Artifact, why string) {
 	case isBinary(content):
 		return a, "not a text"
 	case len(content) <= c.room:
-		return Artifact{Name: printablePath(f.Path), Path: f.Path, Content: string(content)}, ""
+		return Artifact{Name: display.Path(f.Path), Path: f.Path, Content: string(content)}, ""
 	case !cut || c.room < minCut:
 		return a, fmt.Sprintf("no room for its %d bytes", len(content))
 	}
@@ -196,7 +196,7 @@ func cutFile(p string, content []byte, room int) (a Artifact, why string) {
 		return a, "no room for its first line"
 	}
 	part := fmt.Sprintf("lines 1 to %d of %d", countLines(string(content[:end])), countLines(string(content)))
-	return Artifact{Name: printablePath(p) + ", " + part, Path: p, Content: string(content[:end])}, "only " + part
+	return Artifact{Name: display.Path(p) + ", " + part, Path: p, Content: string(content[:end])}, "only " + part
 }
 
 // isBinary reports whether content is not text.

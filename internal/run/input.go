@@ -188,6 +188,14 @@ func (l Limit) WithDefaults() Limit {
 	return l
 }
 
+// FirstBase returns the commit that the run began at, or the first of the runs before it.
+func (in Input) FirstBase() Commit {
+	if in.Before != nil {
+		return in.Before.Base
+	}
+	return in.Repository.Base
+}
+
 // Fixes returns the number of fixes that the run may try.
 func (in Input) Fixes() int {
 	if in.MaxFix == nil {

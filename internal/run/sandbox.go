@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/ratchet-dev/ratchet/internal/exact"
@@ -25,12 +26,7 @@ func (b *Sandbox) UnmarshalText(text []byte) error {
 func (b Sandbox) Off() bool { return b == SandboxOff }
 
 // WithDefault returns the policy, or SandboxRequired in place of the empty policy.
-func (b Sandbox) WithDefault() Sandbox {
-	if b == "" {
-		return SandboxRequired
-	}
-	return b
-}
+func (b Sandbox) WithDefault() Sandbox { return cmp.Or(b, SandboxRequired) }
 
 // Unboxed is the text that every gate of a run without the box shows.
 const Unboxed = "the checks of this run have no sandbox"

@@ -71,7 +71,7 @@ func (v *survey) sameBytes(e indexEntry, it item) (bool, error) {
 	if now.size != it.size {
 		return false, nil
 	}
-	h := newHash(e.id)
+	h := e.id.NewHash()
 	fmt.Fprintf(h, "blob %d\x00", it.size)
 	if _, err := io.Copy(h, io.LimitReader(f, it.size)); err != nil {
 		return false, err

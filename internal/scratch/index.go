@@ -2,12 +2,9 @@ package scratch
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"hash"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +63,7 @@ const (
 
 // parseIndex reads an index of version 2. The repository has the same kind of ids as like.
 func parseIndex(like git.ID, text []byte) (*index, error) {
-	sum := newHash(like)
+	sum := like.NewHash()
 	end := len(text) - sum.Size()
 	if end < indexHeader || !bytes.HasPrefix(text, []byte("DIRC\x00\x00\x00\x02")) {
 		return nil, errIndex
@@ -103,14 +100,6 @@ func parseEntry(head []byte, path string) indexEntry {
 			inode: number(5), size: number(9),
 		},
 	}
-}
-
-// newHash returns the hash of like's repository.
-func newHash(like git.ID) hash.Hash {
-	if len(like) == 2*sha256.Size {
-		return sha256.New()
-	}
-	return sha1.New()
 }
 
 func (x *index) find(path string) (indexEntry, bool) {

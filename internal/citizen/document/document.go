@@ -165,3 +165,11 @@ func marshalIndented(v any, indent string) ([]byte, error) {
 // separators matches the two characters that encoding/json escapes and the other programs do not.
 // It also matches escaped backslashes, which leaves the text after an escaped backslash alone.
 var separators = regexp.MustCompile(`\\(?:\\|u202[89])`)
+
+// Nullable returns a pointer to a string, for a member that is null where there is none.
+func Nullable[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

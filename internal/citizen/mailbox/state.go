@@ -94,18 +94,11 @@ func (b box) stampState(which Stamp, now time.Time) error {
 		return fmt.Errorf("state of mailbox %s: no field for %q", b.id, which)
 	}
 	raw, err := document.Marshal(stateForm{
-		stateVersion, b.id, nullString(s.LastEnqueued), nullString(s.LastDelivered), nullString(s.LastRead),
+		stateVersion, b.id, document.Nullable(s.LastEnqueued), document.Nullable(s.LastDelivered), document.Nullable(s.LastRead),
 	})
 	if err != nil {
 		return err
 	}
 	failpoint.Hit("mailbox.before-stamp")
 	return file.Replace(b.statePath(), raw)
-}
-
-func nullString(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

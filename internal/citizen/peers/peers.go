@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
@@ -137,14 +138,7 @@ func Join(records []citizen.Record, probes []Probe) ([]Peer, []Socket, error) {
 func newPeer(r citizen.Record, l dispatch.Liveness) Peer {
 	return Peer{
 		GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID, CWD: r.CWD,
-		Model: nullZero(r.Model), ParentGardenID: nullZero(r.ParentGardenID), IsEntwurf: r.IsEntwurf,
+		Model: document.Nullable(r.Model), ParentGardenID: document.Nullable(r.ParentGardenID), IsEntwurf: r.IsEntwurf,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Liveness: l,
 	}
-}
-
-func nullZero[T ~string](s T) *T {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -27,7 +27,7 @@ func (e *Explorer) listFiles(_ context.Context, in listing) (string, error) {
 	var list strings.Builder
 	shown := 0
 	for ; shown < min(len(lines), maxListed) && list.Len() < MaxResult; shown++ {
-		list.WriteString(printablePath(lines[shown]) + "\n")
+		list.WriteString(display.Path(lines[shown]) + "\n")
 	}
 	if more := len(lines) - shown; more > 0 {
 		text += fmt.Sprintf(", %s of this list not shown: give a longer prefix", display.Count(more, "line", "lines"))

@@ -89,7 +89,7 @@ func (s *search) searchFile(name, content string) {
 		if len(line) > maxLine {
 			line = strings.ToValidUTF8(line[:maxLine], "") + "..."
 		}
-		fmt.Fprintf(&s.found, "%s:%d: %s\n", printablePath(name), n, line)
+		fmt.Fprintf(&s.found, "%s:%d: %s\n", display.Path(name), n, line)
 		s.lines++
 	}
 }

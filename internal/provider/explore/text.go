@@ -2,7 +2,6 @@ package explore
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,12 +22,4 @@ func isBinary(content []byte) bool {
 // trimRoot removes the prefixes that models like to put before a path.
 func trimRoot(name string) string {
 	return strings.TrimLeft(strings.TrimPrefix(name, "./"), "/")
-}
-
-// printablePath quotes a path that would not be one line of plain text.
-func printablePath(p string) string {
-	if q := strconv.Quote(p); q != `"`+p+`"` {
-		return q
-	}
-	return p
 }

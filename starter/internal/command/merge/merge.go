@@ -185,17 +185,9 @@ func mergeInput(ctx context.Context, c *factory.Factory, r runref.Found, f merge
 	made := makersOf(events)
 	made.addBefore(ctx, c, r, work.Input)
 	return merge.Input{
-		Repository: facts.Repository.Path, RunID: r.ID, Name: r.Name, Goal: facts.Goal, Base: work.firstBase(), Head: facts.Head,
+		Repository: facts.Repository.Path, RunID: r.ID, Name: r.Name, Goal: facts.Goal, Base: work.FirstBase(), Head: facts.Head,
 		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: made.approved, WrittenBy: made.wrote,
 	}, work, nil
-}
-
-// firstBase returns the commit that the run began at, or the first of the runs before it.
-func (m mergedRun) firstBase() run.Commit {
-	if m.Before != nil {
-		return m.Before.Base
-	}
-	return m.Repository.Base
 }
 
 // maxChain bounds the runs before one.
