@@ -67,9 +67,9 @@ func BenchmarkEventToScreen(b *testing.B) {
 		following, stop := context.WithCancel(b.Context())
 		f.Changes, f.Decider = client.Changes(following, f.ID), approving{}
 		attached := time.Now()
-		tell := f.Tell
-		f.Tell = func(e run.Event) error {
-			err := tell(e)
+		next := f.Print
+		f.Print = func(e run.Event) error {
+			err := next(e)
 			if e.TS.After(attached) { // the others came before there was a screen
 				late = append(late, time.Since(e.TS))
 			}

@@ -1,5 +1,5 @@
-// Program starter is Ratchet's command line. It starts runs, follows them, and settles their
-// approvals and questions. `starter --help` explains it.
+// Program starter is Ratchet's command line. It starts runs, follows them, and decides their
+// approvals, and answers their questions. `starter --help` explains it.
 package main
 
 import (

@@ -61,7 +61,7 @@ func (c *Console) ScreenOn(w io.Writer) *terminal.Screen {
 	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.Screen, Width: c.Width, Notice: terminal.Notices(c.Getenv), Silent: c.IsSilent()})
 }
 
-// ErrorScreen returns the screen for what the standard error tells while a command works.
+// ErrorScreen returns the screen for what goes to the standard error while a command works.
 func (c *Console) ErrorScreen() *terminal.Screen {
 	f, ok := c.Err.(*os.File)
 	if !ok || !IsTerminal(f) {
@@ -105,7 +105,7 @@ func (c *Console) PrintJSON(v any) error {
 	return err
 }
 
-// Printf prints to the standard output. Its error is told at the end of the command; see output.
+// Printf prints to the standard output. Its error is reported at the end of the command; see output.
 func (c *Console) Printf(format string, args ...any) {
 	fmt.Fprintf(c.Stdout, format, args...)
 }

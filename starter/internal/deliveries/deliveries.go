@@ -188,9 +188,9 @@ func Mode(c *factory.Factory, word string) (m delivery.Mode, err error) {
 	return "", nil // the default
 }
 
-// FindTold completes the id of the session that the run is to tell. A session that does not answer is refused before
+// CompleteSession completes the id of the session that gets the run's messages. A session that does not answer is refused before
 // anything is started.
-func FindTold(ctx context.Context, c *factory.Factory, in *run.Input) error {
+func CompleteSession(ctx context.Context, c *factory.Factory, in *run.Input) error {
 	if in.Tell == "" {
 		return nil
 	}

@@ -62,10 +62,10 @@ func (p *Person) leave(r *reply) *reply {
 // Sent says what became of the decision that Approve has returned last: err is nil if the run has taken it. A text
 // that the run has not taken is left in its file.
 func (p *Person) Sent(err error) {
-	p.reply, p.edit = p.settle(p.reply, err), p.settle(p.edit, err)
+	p.reply, p.edit = p.discardSent(p.reply, err), p.discardSent(p.edit, err)
 }
 
-func (p *Person) settle(r *reply, err error) *reply {
+func (p *Person) discardSent(r *reply, err error) *reply {
 	switch {
 	case r == nil || !r.sent:
 		return r

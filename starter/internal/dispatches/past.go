@@ -36,7 +36,7 @@ const queryLimit = 10 * time.Second
 // Past returns the last dispatches to the target, the newest first. An empty target selects
 // all dispatches. Only a worker can report the open dispatches. When no worker does, Past
 // returns the other dispatches together with an error.
-func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (found []Past, untold error) {
+func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (found []Past, unknown error) {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType) // the next execution knows its dispatches
 	if target != "" {
 		query += fmt.Sprintf(" AND WorkflowId = '%s'", dispatchflow.WorkflowID(target))
@@ -49,17 +49,17 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 		if len(found) >= most && closedBefore(info, found[most-1].At) {
 			break
 		}
-		if untold != nil && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		if unknown != nil && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 			continue // no worker answers
 		}
 		res, err := c.readResult(ctx, info)
-		if err != nil && untold == nil {
-			untold = fmt.Errorf("no worker answers for the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // %v, not %w: the server can be reached
+		if err != nil && unknown == nil {
+			unknown = fmt.Errorf("no worker answers for the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // %v, not %w: the server can be reached
 		}
 		found = append(found, pastOf(res, info.GetStatus())...)
 		slices.SortStableFunc(found, func(a, b Past) int { return b.At.Compare(a.At) })
 	}
-	return found[:min(most, len(found))], untold
+	return found[:min(most, len(found))], unknown
 }
 
 // closedBefore reports whether an execution closed before then.

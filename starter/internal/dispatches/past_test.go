@@ -125,7 +125,7 @@ func TestPast(t *testing.T) {
 		target     dispatch.GardenID
 		most       int
 		want       string
-		untold     bool
+		unknown    bool
 		asked      int
 	}{
 		{"none", nil, "", 20, "", false, 0},
@@ -151,7 +151,7 @@ func TestPast(t *testing.T) {
 				}
 				ids = append(ids, p.ID)
 			}
-			if got := strings.Join(ids, " "); got != row.want || (err != nil) != row.untold || found == nil {
+			if got := strings.Join(ids, " "); got != row.want || (err != nil) != row.unknown || found == nil {
 				t.Errorf("%s, %v", got, err)
 			}
 			if len(s.asked) != row.asked {

@@ -94,8 +94,8 @@ func TestPermissionsOfToolsPassThrough(t *testing.T) {
 			if response.StopReason != sdk.StopReasonEndTurn {
 				t.Errorf("got %s, want end_turn", response.StopReason)
 			}
-			if !slices.ContainsFunc(r.Told, func(e run.Event) bool { return tc.want(e.Payload) }) {
-				t.Errorf("%s: the decision is not among %+v", tc.pick, r.Told)
+			if !slices.ContainsFunc(r.Emitted, func(e run.Event) bool { return tc.want(e.Payload) }) {
+				t.Errorf("%s: the decision is not among %+v", tc.pick, r.Emitted)
 			}
 		})
 	}

@@ -33,19 +33,19 @@ type session struct {
 	cancel  context.CancelFunc // of the turn; nil: there is none
 
 	// The rest is the turn's.
-	run      run.ID // the last run; empty: none has begun
-	name     run.Name
-	follower *follow.Follower
-	teller   *story.Teller
-	input    run.Input
-	loaded   bool // past events are told
-	plan     []string
-	patch    sdk.ToolCallId  // the call that shows the last patch
-	tools    map[string]bool // the approvals that are about a tool
-	calls    int             // tool calls told
-	prose    int64           // bytes told of the call that runs
-	refusing string          // the approval whose refusal awaits a reason, in the next prompt
-	offered  bool            // the commands were offered
+	run       run.ID // the last run; empty: none has begun
+	name      run.Name
+	follower  *follow.Follower
+	formatter *story.Formatter
+	input     run.Input
+	loaded    bool // past events are shown
+	plan      []string
+	patch     sdk.ToolCallId  // the call that shows the last patch
+	tools     map[string]bool // the approvals that are about a tool
+	calls     int             // tool calls shown
+	prose     int64           // bytes shown of the call that runs
+	refusing  string          // the approval whose refusal awaits a reason, in the next prompt
+	offered   bool            // the commands were offered
 }
 
 // nextID returns the id of the run that continues a run in the same session.
@@ -190,12 +190,12 @@ func (s *session) send(ctx context.Context, client Client, text string) error {
 	return nil
 }
 
-// begin makes the session tell a run from its first event on.
+// begin makes the session show a run from its first event on.
 func (s *session) begin(client Client, id run.ID) {
 	s.run, s.name, s.input, s.plan, s.prose, s.refusing = id, "", run.Input{}, nil, 0, ""
-	s.teller = &story.Teller{Report: artifacts.Reports(s.Factory, id)}
-	s.follower = follow.Elsewhere(s.Factory, terminal.NewScreen(lineWriter{s}, terminal.Options{}), client, id, s.tell, s.showTool)
-	s.follower.Look = s.tellProse
+	s.formatter = &story.Formatter{Report: artifacts.Reports(s.Factory, id)}
+	s.follower = follow.Elsewhere(s.Factory, terminal.NewScreen(lineWriter{s}, terminal.Options{}), client, id, s.showEvent, s.showTool)
+	s.follower.Look = s.showProse
 }
 
 // follow follows the run, asks for what it waits for, and says how it ended or how to continue it.
@@ -222,7 +222,7 @@ func (s *session) follow(ctx context.Context, client Client) error {
 	return nil
 }
 
-// replay tells everything that has happened in a session of earlier, and how to continue it.
+// replay shows everything that has happened in a session of earlier, and how to continue it.
 func (s *session) replay(ctx context.Context, client Client) error {
 	s.running.Lock()
 	defer s.running.Unlock()
@@ -248,7 +248,7 @@ func (s *session) replay(ctx context.Context, client Client) error {
 	return nil
 }
 
-// offerCommands tells the editor the commands of a session, once.
+// offerCommands sends the commands of a session to the editor, once.
 func (s *session) offerCommands() {
 	if s.offered {
 		return

@@ -18,16 +18,16 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
-// tell tells an event.
-func (s *session) tell(e run.Event) error {
-	s.tellLines(e)
+// showEvent shows an event.
+func (s *session) showEvent(e run.Event) error {
+	s.showLines(e)
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
 		s.input, s.name = p.Input, p.Name
 	case run.PhaseStarted:
 		s.prose = 0
 		if e.Phase == run.Execute || e.Phase == run.Fix {
-			s.tellPlan(sdk.PlanEntryStatusInProgress)
+			s.showPlan(sdk.PlanEntryStatusInProgress)
 		}
 	case run.PhaseCompleted:
 		if p.Result == run.Planned && p.Artifact != nil {
@@ -54,13 +54,13 @@ func (s *session) tell(e run.Event) error {
 	case run.PatchApplyFailed:
 		s.closeCall(s.patch, sdk.ToolCallStatusFailed)
 	case run.RunCompleted:
-		s.tellPlan(sdk.PlanEntryStatusCompleted)
+		s.showPlan(sdk.PlanEntryStatusCompleted)
 	}
 	return nil
 }
 
-// tellLines tells an event in the words that the terminal has for it. A goal of earlier is the user's message.
-func (s *session) tellLines(e run.Event) {
+// showLines shows an event in the words that the terminal has for it. A goal of earlier is the user's message.
+func (s *session) showLines(e run.Event) {
 	if p, ok := e.Payload.(run.RunCreated); ok && !s.loaded {
 		text := p.Goal
 		if p.Before != nil {
@@ -73,7 +73,7 @@ func (s *session) tellLines(e run.Event) {
 		s.update(sdk.UpdateUserMessageText(text))
 	}
 	var lines []string
-	for _, line := range s.teller.Tell(e) {
+	for _, line := range s.formatter.Lines(e) {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}
@@ -92,7 +92,7 @@ func (s *session) load(ref run.Ref) ([]byte, error) {
 	return dir.Load(ref)
 }
 
-// takePlan tells the plan: as it is, and as a list of its steps.
+// takePlan shows the plan: as it is, and as a list of its steps.
 func (s *session) takePlan(ref run.Ref) {
 	text, err := s.load(ref)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *session) takePlan(ref run.Ref) {
 	}
 	s.say("%s", text)
 	s.plan = stepsOf(string(text))
-	s.tellPlan(sdk.PlanEntryStatusPending)
+	s.showPlan(sdk.PlanEntryStatusPending)
 }
 
 var step = regexp.MustCompile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.+)`)
@@ -121,8 +121,8 @@ func stepsOf(plan string) (steps []string) {
 	return steps
 }
 
-// tellPlan tells the plan. The agent works on all of it at a time, so that its steps have one status.
-func (s *session) tellPlan(status sdk.PlanEntryStatus) {
+// showPlan shows the plan. The agent works on all of it at a time, so that its steps have one status.
+func (s *session) showPlan(status sdk.PlanEntryStatus) {
 	if len(s.plan) == 0 {
 		return
 	}
@@ -281,7 +281,7 @@ func kindOf(tool string) sdk.ToolKind {
 	return sdk.ToolKindOther
 }
 
-// showTool tells a tool call that has ended, or a note that the agent has read.
+// showTool shows a tool call that has ended, or a note that the agent has read.
 func (s *session) showTool(t rundir.ToolCall) {
 	if t.Note {
 		s.say("The agent has read: %s", story.OneLine(t.Target, 600))
@@ -304,8 +304,8 @@ func (s *session) showTool(t rundir.ToolCall) {
 // callers are the activities that call a provider.
 var callers = map[string]bool{"Plan": true, "Propose": true, "Judge": true}
 
-// tellProse tells what the model has written since the last look. Of several at a time it tells nothing.
-func (s *session) tellProse(_ context.Context, e runs.Execution) error {
+// showProse shows what the model has written since the last look. Of several at a time it shows nothing.
+func (s *session) showProse(_ context.Context, e runs.Execution) error {
 	var writing []runs.Activity
 	for _, a := range e.Activities {
 		if callers[a.Name] && a.Running {

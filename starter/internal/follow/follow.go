@@ -1,4 +1,4 @@
-// Package follow tells a run live, and asks the person at the terminal what the run waits for.
+// Package follow prints a run live, and asks the person at the terminal what the run waits for.
 package follow
 
 import (
@@ -32,7 +32,7 @@ const (
 	recordGrace = 10 * time.Second // for the record, once the run is over or waits
 	patience    = 30 * time.Second // without the engine, before it counts as lost
 
-	settledGrace = 10 * time.Second // for looks that still show a wait which this follower has settled
+	decidedGrace = 10 * time.Second // for looks that still show a wait which this follower has decided
 )
 
 // Watched holds the methods of a run's client that a follower uses.
@@ -43,12 +43,12 @@ type Watched interface {
 	Note(ctx context.Context, id run.ID, n run.Note) error
 }
 
-// Follower tells the events of one run live. It ends when the run is over, or when the run
+// Follower prints the events of one run live. It ends when the run is over, or when the run
 // waits and there is no person to ask.
 type Follower struct {
 	Watched
 	ID      run.ID
-	Tell    func(run.Event) error
+	Print   func(run.Event) error
 	Look    func(context.Context, runs.Execution) error // called with each look at a run that is at work; nil: not at all
 	Screen  *terminal.Screen
 	Decider decider // nil: there is no person to ask
@@ -68,19 +68,19 @@ type Follower struct {
 	Title string // of the run, for the calls of the screen; empty: it does not call
 
 	Done      string // what the last decision or answer was, in a word
-	settled   string // the id of the wait that this follower settled last
-	settledAt time.Time
-	Shown     string // the id of the wait that is on the screen although no event told it
+	decided   string // the id of the wait that this follower decided last
+	decidedAt time.Time
+	Shown     string // the id of the wait that is on the screen although no event reported it
 
 	Typing bool // the person sees typed characters while nothing is asked
 
 	calls    []rundir.ToolCall // ended, not shown yet
-	used     run.Usage         // of the events told
-	Last     run.Event         // Last event told
-	failures map[string]string // Last failure told, by the name of the activity
+	used     run.Usage         // of the events printed
+	Last     run.Event         // Last event printed
+	failures map[string]string // Last failure printed, by the name of the activity
 	idle     time.Time         // since when no worker answers
 	lost     time.Time         // since when the engine does not answer
-	told     bool              // the follower has told that no worker answers
+	told     bool              // the follower has reported that no worker answers
 	quiet    int               // polls without an event
 }
 
@@ -88,7 +88,7 @@ type Follower struct {
 func (f *Follower) Follow(ctx context.Context) (run.Status, error) {
 	defer f.Screen.Clear()
 	for {
-		status, err := f.tellAndWait(ctx)
+		status, err := f.printAndWait(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -98,18 +98,18 @@ func (f *Follower) Follow(ctx context.Context) (run.Status, error) {
 			return status, f.awaitRecorded(ctx, status)
 		}
 		if status.Waiting() {
-			err := f.SettleWait(ctx)
+			err := f.DecideWait(ctx)
 			if errors.Is(err, ErrUnanswered) {
 				return status, f.awaitRecorded(ctx, status)
 			}
-			if err != nil && !errors.Is(err, ErrSettled) {
+			if err != nil && !errors.Is(err, ErrDecided) {
 				return "", err
 			}
 		}
 	}
 }
 
-// awaitRecorded waits until the told events are on disk too, and until the worker has cleaned up
+// awaitRecorded waits until the printed events are on disk too, and until the worker has cleaned up
 // after a run that is over. It gives up after recordGrace. The run's worker then does both when
 // it can.
 func (f *Follower) awaitRecorded(ctx context.Context, status run.Status) error {
@@ -128,16 +128,16 @@ func (f *Follower) awaitRecorded(ctx context.Context, status run.Status) error {
 	return nil
 }
 
-// tellAndWait tells the new events and waits a little. It returns the status of a run that is over or
+// printAndWait prints the new events and waits a little. It returns the status of a run that is over or
 // waits, and running for any other.
-func (f *Follower) tellAndWait(ctx context.Context) (run.Status, error) {
+func (f *Follower) printAndWait(ctx context.Context) (run.Status, error) {
 	events, err := f.Events(ctx, f.ID, f.Last.ID)
 	if err != nil {
 		return f.tolerateTrouble(ctx, err)
 	}
 	f.idle, f.lost, f.told = time.Time{}, time.Time{}, false
 	f.quiet++
-	if err := f.tellAll(events); err != nil {
+	if err := f.printAll(events); err != nil {
 		return "", err
 	}
 	if status := statusAfter(f.Last); status != run.Running {
@@ -148,14 +148,14 @@ func (f *Follower) tellAndWait(ctx context.Context) (run.Status, error) {
 		return f.tolerateTrouble(ctx, err)
 	}
 	if !e.Open {
-		return f.tellClosed(ctx, e)
+		return f.printClosed(ctx, e)
 	}
 	if f.Look != nil {
 		if err := f.Look(ctx, e); err != nil {
 			return "", err
 		}
 	}
-	f.tellFailing(e.Activities)
+	f.printFailing(e.Activities)
 	every, what := pollActive, f.progressText(e)
 	if f.quiet > quietPolls {
 		every = pollQuiet
@@ -164,7 +164,7 @@ func (f *Follower) tellAndWait(ctx context.Context) (run.Status, error) {
 		p, err := f.Pending(ctx, f.ID)
 		switch {
 		case err != nil:
-		case waits.AboutRecord(p) && !f.hasSettled(p):
+		case waits.AboutRecord(p) && !f.hasDecided(p):
 			return run.AwaitingInput, nil
 		case p.Limited != nil:
 			what = fmt.Sprintf("waits for the usage limit of %s to end, %s", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))
@@ -190,14 +190,14 @@ func statusAfter(e run.Event) run.Status {
 	return run.Running
 }
 
-// tellClosed tells the events that came with the end. It returns an error for a workflow that ended
+// printClosed prints the events that came with the end. It returns an error for a workflow that ended
 // without an end of the contract, because it was ended from outside.
-func (f *Follower) tellClosed(ctx context.Context, e runs.Execution) (run.Status, error) {
+func (f *Follower) printClosed(ctx context.Context, e runs.Execution) (run.Status, error) {
 	events, err := f.Events(ctx, f.ID, f.Last.ID)
 	if err != nil {
 		return f.tolerateTrouble(ctx, err)
 	}
-	if err := f.tellAll(events); err != nil {
+	if err := f.printAll(events); err != nil {
 		return "", err
 	}
 	if status := statusAfter(f.Last); status.Terminal() {
@@ -250,8 +250,8 @@ func (f *Follower) sayLine(format string, args ...any) {
 	f.Screen.Linef("  %s %s", f.Screen.Wait("!"), fmt.Sprintf(format, args...))
 }
 
-// tellFailing prints why an activity is tried again, once for each reason.
-func (f *Follower) tellFailing(list []runs.Activity) {
+// printFailing prints why an activity is tried again, once for each reason.
+func (f *Follower) printFailing(list []runs.Activity) {
 	for _, a := range list {
 		if a.Failure == "" || f.failures[a.Name] == a.Failure {
 			continue

@@ -112,7 +112,7 @@ func TestFollow(t *testing.T) {
 			f := &Follower{
 				Watched: tt.run, ID: "r1", Decider: tt.decider, Now: (&clock{step: 2 * time.Second}).now, Poll: time.Millisecond,
 				Screen: terminal.NewScreen(&out, terminal.Options{}),
-				Tell:   func(e run.Event) error { told = append(told, e.ID); return nil },
+				Print:  func(e run.Event) error { told = append(told, e.ID); return nil },
 			}
 			status, err := f.Follow(t.Context())
 			if status != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
@@ -134,7 +134,7 @@ func TestInterruptLeavesTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &Follower{
 		Watched: runtest.Play(toPatch[:1]...), ID: "r1", Now: time.Now, Poll: time.Millisecond, Screen: terminal.NewScreen(io.Discard, terminal.Options{}),
-		Tell: func(e run.Event) error {
+		Print: func(e run.Event) error {
 			if e.Type == run.PhaseStartedEvent {
 				cancel()
 			}
@@ -182,7 +182,7 @@ func noting(t *testing.T, r *runtest.Run, lines ...string) (f *Follower, said *c
 	said = &captured.Output{}
 	return &Follower{
 		Watched: r, ID: "r1", Now: time.Now, Poll: 5 * time.Millisecond, Notes: notes, by: "ada",
-		Screen: terminal.NewScreen(said, terminal.Options{}), Tell: func(run.Event) error { return nil },
+		Screen: terminal.NewScreen(said, terminal.Options{}), Print: func(run.Event) error { return nil },
 	}, said
 }
 
@@ -239,12 +239,12 @@ func TestANoteThatNoModelReadIsTold(t *testing.T) {
 		r := runtest.Play(slices.Concat([]func(*run.Snapshot) run.Payload{runtest.Is(run.PhaseStarted{Role: run.Planner, Notes: []run.Note{{Text: "planned"}}})}, toPatch[1:], toEnd)...)
 		r.Snapshot.AddNote(run.Note{Text: "planned"})
 		f, out := noting(t, r)
-		tell := f.Tell
-		f.Tell = func(e run.Event) error {
+		next := f.Print
+		f.Print = func(e run.Event) error {
 			if e.Phase == run.Evaluate {
 				f.typed.noteCarried([]run.Note{{Text: "carried"}})
 			}
-			return tell(e)
+			return next(e)
 		}
 		f.Decider = approves{verdict: run.Approve}
 		tt.begin(f)
@@ -269,7 +269,7 @@ func TestAPersonEndsTheRunAtAQuestion(t *testing.T) {
 		runtest.Is(run.PhaseStarted{}), func(s *run.Snapshot) run.Payload { return s.NewQuestion() })
 	f := &Follower{
 		Watched: r, ID: "r1", Now: time.Now, Poll: time.Millisecond, Decider: cancels{},
-		Screen: terminal.NewScreen(io.Discard, terminal.Options{}), Tell: func(run.Event) error { return nil },
+		Screen: terminal.NewScreen(io.Discard, terminal.Options{}), Print: func(run.Event) error { return nil },
 	}
 	if status, err := f.Follow(t.Context()); status != run.Canceled || err != nil {
 		t.Errorf("%s, %v", status, err)
@@ -284,7 +284,7 @@ func TestToolCallsStandBetweenTheEvents(t *testing.T) {
 	f := &Follower{
 		Watched: r, ID: "r1", Now: func() time.Time { return time.Unix(100, 0) }, Poll: time.Millisecond,
 		Screen: terminal.NewScreen(io.Discard, terminal.Options{}),
-		Tell:   func(e run.Event) error { told = append(told, string(e.Type)); return nil },
+		Print:  func(e run.Event) error { told = append(told, string(e.Type)); return nil },
 		tools: func() []rundir.ToolCall {
 			if given {
 				return nil
@@ -355,7 +355,7 @@ func TestAPersonIsAskedOnceForADecision(t *testing.T) {
 	f := &Follower{
 		Watched: &lateRun{Run: runtest.Play(slices.Concat(toPatch, toEnd)...)}, ID: "r1", Now: (&clock{time.Unix(0, 0), 200 * time.Millisecond}).now, Poll: time.Millisecond,
 		Decider: countedApprovals{approves{verdict: run.Approve}, &asked},
-		Screen:  terminal.NewScreen(io.Discard, terminal.Options{}), Tell: func(run.Event) error { return nil },
+		Screen:  terminal.NewScreen(io.Discard, terminal.Options{}), Print: func(run.Event) error { return nil },
 	}
 	if status, err := f.Follow(t.Context()); status != run.Completed || err != nil || asked != 1 {
 		t.Errorf("%s, %v, asked %d times", status, err, asked)
@@ -377,7 +377,7 @@ func TestAPersonIsToldWhatBecameOfADecision(t *testing.T) {
 	r.Refuse = refused
 	f := &Follower{
 		Watched: r, ID: "r1", Now: (&clock{step: 2 * time.Second}).now, Poll: time.Millisecond, Decider: informedPerson{approves{verdict: run.Approve}, &told},
-		Screen: terminal.NewScreen(io.Discard, terminal.Options{}), Tell: func(run.Event) error { return nil },
+		Screen: terminal.NewScreen(io.Discard, terminal.Options{}), Print: func(run.Event) error { return nil },
 	}
 	if status, err := f.Follow(t.Context()); status != run.Completed || err != nil || !slices.Equal(told, []error{refused, nil}) {
 		t.Errorf("%s, %v, told %v", status, err, told)
@@ -428,7 +428,7 @@ func TestFollowARunThatAsksAboutItsRecord(t *testing.T) {
 			var out captured.Output
 			f := &Follower{
 				Watched: &disputedRun{Run: runtest.Play(slices.Concat(toPatch, toEnd)...)}, ID: "r1", Decider: tt.decider, Now: time.Now, Poll: time.Millisecond,
-				Screen: terminal.NewScreen(&out, terminal.Options{}), Tell: func(run.Event) error { return nil },
+				Screen: terminal.NewScreen(&out, terminal.Options{}), Print: func(run.Event) error { return nil },
 			}
 			if status, err := f.Follow(ctx); status != tt.want || err != nil {
 				t.Errorf("%q, %v", status, err)

@@ -12,15 +12,15 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
-// tellAll tells events, and between them the tool calls that ended before each.
-func (f *Follower) tellAll(events []run.Event) error {
+// printAll prints events, and between them the tool calls that ended before each.
+func (f *Follower) printAll(events []run.Event) error {
 	if f.tools != nil {
 		f.calls = append(f.calls, f.tools()...)
 	}
 	for _, e := range events {
 		f.Screen.Clear()
-		f.tellTools(e.TS)
-		if err := f.Tell(e); err != nil {
+		f.printTools(e.TS)
+		if err := f.Print(e); err != nil {
 			return err
 		}
 		f.followNotes(e)
@@ -28,13 +28,13 @@ func (f *Follower) tellAll(events []run.Event) error {
 		f.Last, f.quiet = e, 0
 	}
 	if len(events) == 0 {
-		f.tellTools(f.Now())
+		f.printTools(f.Now())
 	}
 	return nil
 }
 
-// tellTools shows the tool calls that ended up to a time.
-func (f *Follower) tellTools(until time.Time) {
+// printTools shows the tool calls that ended up to a time.
+func (f *Follower) printTools(until time.Time) {
 	for len(f.calls) > 0 && !f.calls[0].Time.After(until) {
 		f.showTool(f.calls[0])
 		if f.calls[0].Note {

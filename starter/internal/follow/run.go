@@ -19,11 +19,11 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
-// tellEvents returns a function that prints a run's events as a story.
-func tellEvents(c *factory.Factory, screen *terminal.Screen, id run.ID) func(run.Event) error {
-	t := &story.Teller{Style: screen.Style, Report: artifacts.Reports(c, id)}
+// eventPrinter returns a function that prints a run's events as a story.
+func eventPrinter(c *factory.Factory, screen *terminal.Screen, id run.ID) func(run.Event) error {
+	t := &story.Formatter{Style: screen.Style, Report: artifacts.Reports(c, id)}
 	return func(e run.Event) error {
-		for _, line := range t.Tell(e) {
+		for _, line := range t.Lines(e) {
 			screen.Wrapped(line)
 		}
 		return nil
@@ -33,7 +33,7 @@ func tellEvents(c *factory.Factory, screen *terminal.Screen, id run.ID) func(run
 // Started follows a run that has just been started. With detach it prints the run's id instead.
 func Started(ctx context.Context, c *factory.Factory, r runref.Found, detach, verbose bool) error {
 	if !detach {
-		links.Tell(c, r)
+		links.PrintRun(c, r)
 		return Run(ctx, c, r, verbose)
 	}
 	if served, err := r.Served(ctx); err == nil && !served {
@@ -60,7 +60,7 @@ func AddVerbose(cmd *cobra.Command, verbose *bool) {
 	cmd.Flags().BoolVarP(verbose, "verbose", "v", false, "show what the agents say and the outputs of their tools, too")
 }
 
-// Run tells the run until it is over, or until it waits and there is no person to ask. It
+// Run prints the run until it is over, or until it waits and there is no person to ask. It
 // then says how to continue. In JSON it asks no person. Verbose shows the outputs of tools, too.
 func Run(ctx context.Context, c *factory.Factory, r runref.Found, verbose bool) error {
 	f := New(c, c.ScreenOn(c.Out), r)
@@ -79,17 +79,17 @@ func Run(ctx context.Context, c *factory.Factory, r runref.Found, verbose bool) 
 	return PrintOutcome(ctx, c, r, status)
 }
 
-// New returns a follower that tells the run on a screen. Whoever prints meanwhile has to print on
+// New returns a follower that prints the run on a screen. Whoever prints meanwhile has to print on
 // the same screen, which knows the lines that move.
 func New(c *factory.Factory, screen *terminal.Screen, r runref.Found) *Follower {
 	f := &Follower{Watched: r, ID: r.ID, Now: c.Now}
 	if c.JSON {
 		f.Screen = terminal.NewScreen(io.Discard, terminal.Options{})
-		f.Tell = func(e run.Event) error { return c.PrintJSON(e) }
+		f.Print = func(e run.Event) error { return c.PrintJSON(e) }
 		return f
 	}
 	f.Screen = screen
-	f.Tell = tellEvents(c, f.Screen, r.ID)
+	f.Print = eventPrinter(c, f.Screen, r.ID)
 	f.Title, f.by = r.ShownName(), c.UserName()
 	f.tools, f.showTool = toolsOf(c, r.ID), func(t rundir.ToolCall) { printTool(f.Screen, t, f.verbose) }
 	if c.Interactive {
@@ -127,17 +127,17 @@ func printTool(screen *terminal.Screen, t rundir.ToolCall, verbose bool) {
 	}
 }
 
-// Elsewhere returns a follower that tells a run to something else than a terminal. What it says besides the events goes to
+// Elsewhere returns a follower that prints a run to something else than a terminal. What it says besides the events goes to
 // the screen.
 func Elsewhere(c *factory.Factory, screen *terminal.Screen, client Watched, id run.ID, tell func(run.Event) error, showTool func(rundir.ToolCall)) *Follower {
-	return &Follower{Watched: client, ID: id, Now: c.Now, Screen: screen, Tell: tell, tools: toolsOf(c, id), showTool: showTool}
+	return &Follower{Watched: client, ID: id, Now: c.Now, Screen: screen, Print: tell, tools: toolsOf(c, id), showTool: showTool}
 }
 
-// CatchUp tells the events until now, and asks nothing.
+// CatchUp prints the events until now, and asks nothing.
 func (f *Follower) CatchUp(ctx context.Context) error {
 	events, err := f.Events(ctx, f.ID, f.Last.ID)
 	if err != nil {
 		return err
 	}
-	return f.tellAll(events)
+	return f.printAll(events)
 }

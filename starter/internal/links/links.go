@@ -56,9 +56,9 @@ func WebUI(c *factory.Factory, id run.ID) string {
 	return RunPage(f.UI, target.Namespace, id)
 }
 
-// Tell says where the run can be seen in a browser: on a terminal by the commands that open it, whose links are
+// PrintRun says where the run can be seen in a browser: on a terminal by the commands that open it, whose links are
 // long and open once.
-func Tell(c *factory.Factory, r runref.Found) {
+func PrintRun(c *factory.Factory, r runref.Found) {
 	page := WebUI(c, r.ID)
 	switch {
 	case page == "" || c.JSON:

@@ -36,7 +36,7 @@ func (l *Host) Await(ctx context.Context) error {
 	}
 }
 
-// OpenWarning is what everyone who meets an open engine is told.
+// OpenWarning is the warning that everyone who meets an open engine reads.
 const OpenWarning = "OPEN: this engine asks no caller who he is: every user and program of this machine can approve and run commands as you"
 
 // Host holds the engine and the worker of this process.

@@ -108,14 +108,14 @@ func configure(ctx context.Context, c *factory.Factory, flags *pflag.FlagSet, sr
 	}
 	for _, name := range settings.Names() {
 		if origins[name] == run.FromUser {
-			tellLoosened(c, name, own[name])
+			reportLoosened(c, name, own[name])
 		}
 	}
 	return origins, nil
 }
 
-// tellLoosened shows a value of the user's file that lets more happen than the default.
-func tellLoosened(c *factory.Factory, name string, v settings.Value) {
+// reportLoosened shows a value of the user's file that lets more happen than the default.
+func reportLoosened(c *factory.Factory, name string, v settings.Value) {
 	for _, text := range v.Texts {
 		if settings.Loosens(name, text) != "" {
 			fmt.Fprintf(c.Err, "starter: %s %s, as %s says\n", name, display.Line(text), display.Line(v.Path))

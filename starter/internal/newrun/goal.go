@@ -122,7 +122,7 @@ func DraftGoal(c *factory.Factory, f *Flags) (*draft.Draft, error) {
 		return nil, cmp.Or(err, usage.Errorf("the goal is empty: no run was started"))
 	}
 	if err = cmp.Or(err, file.Write(goal)); err != nil {
-		TellKeptGoal(c, file)
+		ReportKeptGoal(c, file)
 		return nil, err
 	}
 	f.Goal, f.GoalGiven = goal, true
@@ -143,7 +143,7 @@ func withoutHelp(text string) string {
 	return ""
 }
 
-// TellKeptGoal names the file of a goal with which no run was started.
-func TellKeptGoal(c *factory.Factory, file *draft.Draft) {
+// ReportKeptGoal names the file of a goal with which no run was started.
+func ReportKeptGoal(c *factory.Factory, file *draft.Draft) {
 	fmt.Fprintf(c.Err, "starter: your goal is kept in %s: give it with --goal-file %s\n", display.Line(file.Path()), display.Line(shellquote.Join(file.Path())))
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
-// Input returns the input of a run by its flags alone, or an error that tells their faults. It starts
+// Input returns the input of a run by its flags alone, or an error that lists their faults. It starts
 // nothing.
 func Input(ctx context.Context, c *factory.Factory, f Flags) (run.Input, error) {
 	if err := ReadGoal(c, &f); err != nil {

@@ -100,7 +100,7 @@ func Probe(ctx context.Context, c *factory.Factory, client *runs.Client, in *run
 	return errors.Join(list...)
 }
 
-// ChannelsHere returns the channels by which the worker of `starter up` tells people of runs. A worker that is asked
+// ChannelsHere returns the channels by which the worker of `starter up` notifies people about runs. A worker that is asked
 // says it itself.
 func ChannelsHere(c *factory.Factory) []run.Channel {
 	f, err := engine.ReadFile(c.RunsDir)

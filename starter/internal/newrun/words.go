@@ -64,7 +64,7 @@ func agentsOf(flags *pflag.FlagSet) []catalog.Spec {
 	return ParseSpecs(append(slices.Clone(texts), cmp.Or(fixer, provider)))
 }
 
-// ParseSpecs returns the specs of the texts that name one. A fault of another is told where the run's providers are read.
+// ParseSpecs returns the specs of the texts that name one. A fault of another is reported where the run's providers are read.
 func ParseSpecs(texts []string) (specs []catalog.Spec) {
 	for _, text := range texts {
 		if spec, err := catalog.Parse(text); err == nil {

@@ -64,7 +64,7 @@ func (m Mail) String() string {
 }
 
 // Handle handles the event in in, and writes the answer to out. Mail is not nil if the session is to be woken. A
-// failure is told to the person by out; the error reports an input that is no event.
+// failure is printed to out; the error reports an input that is no event.
 func (h Hook) Handle(ctx context.Context, in io.Reader, out io.Writer) (*Mail, error) {
 	b, err := io.ReadAll(io.LimitReader(in, maxEvent))
 	if err != nil {

@@ -205,7 +205,7 @@ func CheckRepository(r Found, path string) error {
 // adriftPatience is the time limit of a look.
 const adriftPatience = 15 * time.Second
 
-// AdriftText tells how to resume the runs of this host that are not over and have no workflow; empty: there are none.
+// AdriftText says how to resume the runs of this host that are not over and have no workflow; empty: there are none.
 func AdriftText(ctx context.Context, c *factory.Factory, client *runs.Client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, adriftPatience)
 	defer cancel()

@@ -17,7 +17,7 @@ type Run struct {
 	mu         sync.Mutex
 	Snapshot   *run.Snapshot
 	Script     []func(*run.Snapshot) run.Payload
-	Told       []run.Event
+	Emitted    []run.Event
 	Execution  runs.Execution
 	Troubles   []error // of the next polls
 	Refuse     error   // of the next decision
@@ -43,7 +43,7 @@ func (f *Run) Add(p run.Payload) {
 	if err := f.Snapshot.Apply(e); err != nil {
 		panic(err)
 	}
-	f.Told = append(f.Told, e)
+	f.Emitted = append(f.Emitted, e)
 }
 
 func (f *Run) Events(_ context.Context, _ run.ID, after string) ([]run.Event, error) {
@@ -58,7 +58,7 @@ func (f *Run) Events(_ context.Context, _ run.ID, after string) ([]run.Event, er
 		f.Add(f.Script[0](f.Snapshot))
 		f.Script = f.Script[1:]
 	}
-	return slices.Clone(f.Told[run.Event{ID: after}.Seq():]), nil
+	return slices.Clone(f.Emitted[run.Event{ID: after}.Seq():]), nil
 }
 
 // Describe returns an open execution until the run is over: nothing is left to clean up then.
@@ -76,7 +76,7 @@ func (f *Run) Pending(context.Context, run.ID) (run.Pending, error) {
 	defer f.mu.Unlock()
 	if f.Elsewhere != nil {
 		if f.Unpolled--; f.Unpolled < 0 {
-			f.settle(*f.Elsewhere)
+			f.decide(*f.Elsewhere)
 			f.Elsewhere = nil
 		}
 	}
@@ -93,11 +93,11 @@ func (f *Run) Decide(_ context.Context, _ run.ID, d run.Decision) error {
 	if err := f.Snapshot.CheckDecision(d); err != nil {
 		return &runs.RefusedError{Reason: err.Error()}
 	}
-	f.settle(d)
+	f.decide(d)
 	return nil
 }
 
-func (f *Run) settle(d run.Decision) {
+func (f *Run) decide(d run.Decision) {
 	id := f.Snapshot.State.PendingApprovalID
 	if d.Decision == run.Approve {
 		f.Add(run.ApprovalGranted{ApprovalID: id, By: d.By})

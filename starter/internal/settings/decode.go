@@ -98,7 +98,7 @@ func fault(path string, err error) error {
 	return &lineError{path, line, strings.TrimPrefix(err.Error(), "toml: ")}
 }
 
-// linesOf returns the line of the first mention of each key of a document that the decoder has taken. The decoder tells
+// linesOf returns the line of the first mention of each key of a document that the decoder has taken. The decoder reports
 // lines of faults only.
 func linesOf(b []byte) map[string]int {
 	lines := map[string]int{}

@@ -51,7 +51,7 @@ const (
 	longestCall  = 2 * time.Hour
 )
 
-// keys are all settings, in the order in which they are told.
+// keys are all settings, in the order in which they are shown.
 var keys = []key{
 	{name: "provider", kind: text, loosens: foreignProvider, check: checkSpec},
 	{name: "planner", kind: text, loosens: foreignProvider, check: checkSpec},

@@ -4,7 +4,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/notify"
 )
 
-// noticeTable names the table of a user's file that says how the user is told of runs.
+// noticeTable names the table of a user's file that says how the user is notified about runs.
 const noticeTable = "notify"
 
 // noticesElsewhere is the fault of a table of notices in a place where it does not count.

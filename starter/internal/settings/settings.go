@@ -25,7 +25,7 @@ type File struct {
 	Values Values
 	// Repositories hold for single repositories, by the absolute path of their top or by their URL.
 	Repositories map[string]Values
-	// Notices says how the user is told of runs: the keys of the table notify.
+	// Notices says how the user is notified about runs: the keys of the table notify.
 	Notices Values
 }
 

@@ -79,7 +79,7 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 			c := factory.New(console.Console{Out: &out, Err: &errs, Now: time.Now}, nil)
 			c.RunsDir = t.TempDir()
 			var log strings.Builder
-			for _, e := range f.Told {
+			for _, e := range f.Emitted {
 				b, err := json.Marshal(e)
 				clitest.Must(t, err)
 				log.WriteString(string(b) + "\n")

@@ -15,9 +15,9 @@ import (
 // failureLines is the number of lines shown of a failing check's output.
 const failureLines = 8
 
-// tellEvaluation tells each check with its result. It tells the reasons only if they say more than the
+// evaluationLines shows each check with its result. It shows the reasons only if they say more than the
 // checks do.
-func (t *Teller) tellEvaluation(ev run.Evaluation) []string {
+func (t *Formatter) evaluationLines(ev run.Evaluation) []string {
 	t.trouble = ""
 	report, ok := check.Report{}, false
 	if t.Report != nil {
@@ -28,7 +28,7 @@ func (t *Teller) tellEvaluation(ev run.Evaluation) []string {
 	}
 	var lines []string
 	for _, c := range report.Checks {
-		lines = append(lines, t.tellCheck(c, slices.Contains(ev.Before, c.Command))...)
+		lines = append(lines, t.checkLines(c, slices.Contains(ev.Before, c.Command))...)
 	}
 	if ev.Network != "" {
 		lines = append(lines, t.indentLine("network: %s", OneLine(ev.Network, 300)))
@@ -41,8 +41,8 @@ func (t *Teller) tellEvaluation(ev run.Evaluation) []string {
 	return lines
 }
 
-// guessReport returns the report as far as the event alone tells it.
-func (t *Teller) guessReport(ev run.Evaluation) check.Report {
+// guessReport returns the report as far as the event alone has it.
+func (t *Formatter) guessReport(ev run.Evaluation) check.Report {
 	var r check.Report
 	commands := t.input.Checks
 	if len(commands) == 0 {
@@ -58,8 +58,8 @@ func (t *Teller) guessReport(ev run.Evaluation) check.Report {
 	return r
 }
 
-// tellBaseline shows the results of the checks on the base commit, without output: the run has not caused these failures.
-func (t *Teller) tellBaseline(b run.Baseline) []string {
+// baselineLines shows the results of the checks on the base commit, without output: the run has not caused these failures.
+func (t *Formatter) baselineLines(b run.Baseline) []string {
 	facts := []string{"your checks before any change"}
 	if b.Millis > 0 {
 		facts = append(facts, terminal.Duration(time.Duration(b.Millis)*time.Millisecond))
@@ -84,8 +84,8 @@ func (t *Teller) tellBaseline(b run.Baseline) []string {
 	return lines
 }
 
-// tellCheck tells a check. The parameter before says that it failed in the same way on the base commit.
-func (t *Teller) tellCheck(c check.Result, before bool) []string {
+// checkLines shows a check. The parameter before says that it failed in the same way on the base commit.
+func (t *Formatter) checkLines(c check.Result, before bool) []string {
 	command := OneLine(c.Command, 120)
 	took := ""
 	if c.DurationMs > 0 {
@@ -117,10 +117,10 @@ func LastOutput(c check.Result) (lines []string) {
 	return lines
 }
 
-// CheckLines returns the lines that tell a check. The checks named in before had failed in the same way on
+// CheckLines returns the lines that show a check. The checks named in before had failed in the same way on
 // the base commit.
 func CheckLines(s terminal.Style, c check.Result, before []string) []string {
-	return (&Teller{Style: s}).tellCheck(c, slices.Contains(before, c.Command))
+	return (&Formatter{Style: s}).checkLines(c, slices.Contains(before, c.Command))
 }
 
 func outcomeOf(c check.Result) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-func (t *Teller) tellFailure(p run.Problem) []string {
+func (t *Formatter) failureLines(p run.Problem) []string {
 	text := OneLine(p.Message, 300)
 	if text == t.trouble {
 		return nil
@@ -18,7 +18,7 @@ func (t *Teller) tellFailure(p run.Problem) []string {
 	return []string{t.markLine(t.Style.Bad("✗"), "%s", text) + t.Style.Dim(" ("+OneLine(p.Code, 40)+")")}
 }
 
-func (t *Teller) tellQuestion(p run.QuestionRaised) []string {
+func (t *Formatter) questionLines(p run.QuestionRaised) []string {
 	lines := []string{t.markLine(t.Style.Wait("?"), "%s", t.Style.Bold(OneLine(p.Question.Question, 600))+t.Style.Dim("  "+p.QuestionID))}
 	if p.Reason != "" && p.Reason != t.code { // else the failure above has said it
 		lines = append(lines, t.indentLine("%s", t.Style.Dim("because: "+OneLine(p.Reason, 300))))
@@ -26,8 +26,8 @@ func (t *Teller) tellQuestion(p run.QuestionRaised) []string {
 	return append(lines, t.listItems("needed", p.NeededInput)...)
 }
 
-// tellRejected tells a no, or the acceptance of some files.
-func (t *Teller) tellRejected(e run.Event, p run.ApprovalRejected) []string {
+// rejectionLines shows a rejection, or the acceptance of some files.
+func (t *Formatter) rejectionLines(e run.Event, p run.ApprovalRejected) []string {
 	if p.Edit != nil {
 		return []string{t.markLine(t.Style.Wait("½"), "edited%s%s", bySuffix(p.By), summarySuffix(p.Reason)) + t.endWait(e.TS)}
 	}
@@ -48,7 +48,7 @@ func (t *Teller) tellRejected(e run.Event, p run.ApprovalRejected) []string {
 	}
 }
 
-func (t *Teller) tellEnded(e run.Event) []string {
+func (t *Formatter) endLines(e run.Event) []string {
 	took := t.Style.Dim(t.formatSince(t.begun, e.TS) + t.formatIdle())
 	if used := t.used.String(); used != "" {
 		took += t.Style.Dim(" · " + used)

@@ -8,17 +8,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-func (t *Teller) tellRequested(p run.ApprovalRequested) []string {
+func (t *Formatter) requestLines(p run.ApprovalRequested) []string {
 	if p.Permission == nil {
 		lines := append([]string{t.markLine(t.Style.Wait("?"), "%s waits for approval", p.ApprovalID)}, t.listItems("risk", p.Reasons)...)
-		return append(lines, t.tellChoices(p.Choices)...)
+		return append(lines, t.choiceLines(p.Choices)...)
 	}
 	lines := []string{t.markLine(t.Style.Wait("?"), "the agent asks for %s  %s", t.Style.Bold(OneLine(p.Permission.Summary(), 200)), t.Style.Dim(p.ApprovalID))}
 	return append(lines, t.listItems("because", p.Reasons)...)
 }
 
-// tellChoices tells the other patches that may be approved instead.
-func (t *Teller) tellChoices(list []run.Choice) []string {
+// choiceLines shows the other patches that may be approved instead.
+func (t *Formatter) choiceLines(list []run.Choice) []string {
 	var lines []string
 	for _, c := range list {
 		lines = append(lines, t.indentLine("%s attempt %d, %s%s", t.Style.Dim("or "+c.ApprovalID), c.Candidate, c.Stat, summarySuffix(c.Summary)))
@@ -27,7 +27,7 @@ func (t *Teller) tellChoices(list []run.Choice) []string {
 	return lines
 }
 
-func (t *Teller) tellProduced(e run.Event, p run.PatchProduced) []string {
+func (t *Formatter) patchLines(e run.Event, p run.PatchProduced) []string {
 	t.trouble = ""
 	what := "patch"
 	switch {
@@ -37,13 +37,13 @@ func (t *Teller) tellProduced(e run.Event, p run.PatchProduced) []string {
 		what = "the accepted part of the patch"
 	}
 	lines := []string{t.markLine(t.Style.Good("✓"), "%s%s", what, summarySuffix(p.Summary)) + t.formatStep(e.TS)}
-	lines = append(lines, t.tellFiles(p.Proposal)...)
-	lines = append(lines, t.tellRivals(p)...)
+	lines = append(lines, t.fileLines(p.Proposal)...)
+	lines = append(lines, t.attemptLines(p)...)
 	return append(lines, t.listItems("repaired", p.Repairs)...)
 }
 
-// tellRivals tells the results of the other candidates, the best first.
-func (t *Teller) tellRivals(p run.PatchProduced) []string {
+// attemptLines shows the results of the other candidates, the best first.
+func (t *Formatter) attemptLines(p run.PatchProduced) []string {
 	if p.Candidate == 0 {
 		return nil
 	}
@@ -70,8 +70,8 @@ func (t *Teller) tellRivals(p run.PatchProduced) []string {
 // maxFiles is the most files of a patch that are named.
 const maxFiles = 6
 
-// tellFiles names the files of a patch, and counts them if there are several.
-func (t *Teller) tellFiles(p run.Proposal) []string {
+// fileLines names the files of a patch, and counts them if there are several.
+func (t *Formatter) fileLines(p run.Proposal) []string {
 	if len(p.Files) == 0 { // a patch that was refused, whose files are not known
 		return nil
 	}
@@ -89,7 +89,7 @@ func (t *Teller) tellFiles(p run.Proposal) []string {
 }
 
 // Stat returns a diffstat in colour.
-func (t *Teller) Stat(s run.Stat) string {
+func (t *Formatter) Stat(s run.Stat) string {
 	return fmt.Sprintf("%s, %s %s", display.Count(s.Files, "file", "files"),
 		t.Style.Good(fmt.Sprintf("+%d", s.Added)), t.Style.Bad(fmt.Sprintf("-%d", s.Deleted)))
 }

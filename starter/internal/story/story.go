@@ -1,4 +1,4 @@
-// Package story tells a run to a person: the lines for each event as it comes, and one short line for each
+// Package story describes a run to a person: the lines for each event as it comes, and one short line for each
 // in a list. It makes all text from outside (models, checks, other people) safe for a terminal.
 package story
 
@@ -14,9 +14,9 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
-// Teller tells the events of one run, in their order. It remembers the facts to which
-// later lines refer. A run may be told from the middle on.
-type Teller struct {
+// Formatter describes the events of one run, in their order. It remembers the facts to which
+// later lines refer. It may begin in the middle of a run.
+type Formatter struct {
 	Style terminal.Style
 	// Report reads the results of the checks that an evaluation refers to; ok is
 	// false where they are not at hand. Nil reads none.
@@ -32,54 +32,54 @@ type Teller struct {
 	fixes   int
 	fixing  int // the iteration that the last fix belongs to
 	branch  run.Stat
-	trouble string // the last failure told, not told twice
+	trouble string // the last failure shown, which is not shown twice
 	code    string // of that failure
 }
 
-// Tell returns the lines for an event; some events have none.
-func (t *Teller) Tell(e run.Event) []string {
+// Lines returns the lines for an event; some events have none.
+func (t *Formatter) Lines(e run.Event) []string {
 	t.used = t.used.Add(UsageOf(e))
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
 		t.input, t.begun = p.Input, e.TS
-		return t.tellCreated(p)
+		return t.createdLines(p)
 	case run.PhaseStarted:
-		return t.tellStarted(e, p)
+		return t.phaseLines(e, p)
 	case run.PhaseCompleted:
-		return t.tellCompleted(e, p)
+		return t.resultLines(e, p)
 	case run.PhaseFailed:
-		return t.tellFailure(p.Error)
+		return t.failureLines(p.Error)
 	case run.PatchProduced:
-		return t.tellProduced(e, p)
+		return t.patchLines(e, p)
 	case run.ApprovalRequested:
 		t.asked = e.TS
-		return t.tellRequested(p)
+		return t.requestLines(p)
 	case run.ApprovalGranted:
 		return []string{t.markLine(t.Style.Good("✓"), "approved%s%s%s", sessionSuffix(p.Session), bySuffix(p.By), summarySuffix(p.Reason)) + t.endWait(e.TS)}
 	case run.ApprovalRejected:
-		return t.tellRejected(e, p)
+		return t.rejectionLines(e, p)
 	case run.PatchApplied:
 		t.branch = p.After
 		return []string{t.markLine(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now changes "+p.After.String())}
 	case run.PatchApplyFailed:
-		return t.tellFailure(p.Error)
+		return t.failureLines(p.Error)
 	case run.EvaluationPassed:
-		return t.tellEvaluation(p.Evaluation)
+		return t.evaluationLines(p.Evaluation)
 	case run.EvaluationFailedFixable:
-		return t.tellEvaluation(p.Evaluation)
+		return t.evaluationLines(p.Evaluation)
 	case run.EvaluationFailedBlocked:
-		return t.tellEvaluation(p.Evaluation)
+		return t.evaluationLines(p.Evaluation)
 	case run.QuestionRaised:
 		t.asked = e.TS
-		return t.tellQuestion(p)
+		return t.questionLines(p)
 	case run.QuestionAnswered:
 		return []string{t.markLine(t.Style.Good("✓"), "answered%s: %s", bySuffix(p.By), OneLine(run.Reply{Text: p.Text, Values: p.Values}.Render(), 200)) + t.endWait(e.TS)}
 	default:
-		return t.tellEnded(e)
+		return t.endLines(e)
 	}
 }
 
-func (t *Teller) tellCreated(p run.RunCreated) []string {
+func (t *Formatter) createdLines(p run.RunCreated) []string {
 	rows := [][]string{}
 	row := func(name, value string) { rows = append(rows, []string{"  " + t.Style.Dim(name), value}) }
 	for i, line := range Lines(p.Goal, 4) {
@@ -139,11 +139,11 @@ func Providers(p run.Providers) [][2]string {
 	return out
 }
 
-func (t *Teller) tellStarted(e run.Event, p run.PhaseStarted) []string {
+func (t *Formatter) phaseLines(e run.Event, p run.PhaseStarted) []string {
 	t.phase, t.waited = e.TS, 0
 	var lines []string
 	if p.Baseline != nil {
-		lines = t.tellBaseline(*p.Baseline)
+		lines = t.baselineLines(*p.Baseline)
 		if p.Baseline.Problem != nil {
 			return lines // the phase ends at once, with a question
 		}
@@ -172,11 +172,11 @@ func (t *Teller) tellStarted(e run.Event, p run.PhaseStarted) []string {
 }
 
 // headLines returns the lines above a part of the story.
-func (t *Teller) headLines(title string, facts ...string) []string {
+func (t *Formatter) headLines(title string, facts ...string) []string {
 	return []string{"", t.Style.Accent("▸ ") + t.Style.Bold(title) + t.Style.Dim("  "+strings.Join(facts, " · "))}
 }
 
-func (t *Teller) tellCompleted(e run.Event, p run.PhaseCompleted) []string {
+func (t *Formatter) resultLines(e run.Event, p run.PhaseCompleted) []string {
 	took := t.formatStep(e.TS)
 	switch p.Result {
 	case run.Planned:

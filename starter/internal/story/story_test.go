@@ -103,10 +103,10 @@ func reports(ref run.Ref) (check.Report, bool) {
 }
 
 func tell(style terminal.Style, events []run.Event) string {
-	teller := story.Teller{Style: style, Report: reports}
+	formatter := story.Formatter{Style: style, Report: reports}
 	var b strings.Builder
 	for _, e := range events {
-		for _, line := range teller.Tell(e) {
+		for _, line := range formatter.Lines(e) {
 			b.WriteString(line + "\n")
 		}
 	}
@@ -149,13 +149,13 @@ func TestStoryOfWhatACutOffCallHasUsed(t *testing.T) {
 		if got := story.UsageOf(e); got != *used {
 			t.Errorf("%T: %+v", end, got)
 		}
-		if told := strings.Join(new(story.Teller).Tell(e), "\n"); !strings.Contains(told, used.String()) {
-			t.Errorf("%T: no usage in\n%s", end, told)
+		if text := strings.Join(new(story.Formatter).Lines(e), "\n"); !strings.Contains(text, used.String()) {
+			t.Errorf("%T: no usage in\n%s", end, text)
 		}
 	}
 }
 
-// Where something else had moved the branch is told at the end.
+// Where something else had moved the branch is text at the end.
 func TestStoryOfABranchThatWasMoved(t *testing.T) {
 	const moved = "something other than the run has moved its branch"
 	if got := tell(terminal.Style{}, []run.Event{{Payload: run.RunCompleted{Moved: moved}}}); !strings.Contains(got, moved) {
@@ -182,28 +182,28 @@ func TestStoryOfARunWithoutTheBox(t *testing.T) {
 	in := input()
 	for policy, want := range map[run.Sandbox]bool{"": false, run.SandboxRequired: false, run.SandboxOff: true} {
 		in.Sandbox = policy
-		teller := &story.Teller{}
+		formatter := &story.Formatter{}
 		first := record(t, in).events[0]
-		told := strings.Join(teller.Tell(first), "\n") + strings.Join(story.Gist(terminal.Style{}, first), " ")
-		if got := strings.Contains(told, run.Unboxed) && strings.Contains(told, "sandbox off"); got != want {
-			t.Errorf("%q: told %v:\n%s", policy, got, told)
+		text := strings.Join(formatter.Lines(first), "\n") + strings.Join(story.Gist(terminal.Style{}, first), " ")
+		if got := strings.Contains(text, run.Unboxed) && strings.Contains(text, "sandbox off"); got != want {
+			t.Errorf("%q: text %v:\n%s", policy, got, text)
 		}
 	}
 }
 
 func TestStoryOfChecksThatReachTheNetwork(t *testing.T) {
 	in := input()
-	if told := tell(terminal.Style{}, record(t, in).events); strings.Contains(told, "network") {
-		t.Errorf("without a network:\n%s", told)
+	if text := tell(terminal.Style{}, record(t, in).events); strings.Contains(text, "network") {
+		t.Errorf("without a network:\n%s", text)
 	}
 	in.CheckNetwork = []string{"registry:go", "a.example:443"}
-	teller := &story.Teller{}
-	if told := strings.Join(teller.Tell(record(t, in).events[0]), "\n"); !strings.Contains(told, "of the checks: registry:go, a.example:443") {
-		t.Error(told)
+	formatter := &story.Formatter{}
+	if text := strings.Join(formatter.Lines(record(t, in).events[0]), "\n"); !strings.Contains(text, "of the checks: registry:go, a.example:443") {
+		t.Error(text)
 	}
 	passed := run.Event{Payload: run.EvaluationPassed{Evaluation: run.Evaluation{Network: "reached a.example:443, 2 connections; refused 1"}}}
-	if told := strings.Join(teller.Tell(passed), "\n"); !strings.Contains(told, "network: reached a.example:443, 2 connections; refused 1") {
-		t.Error(told)
+	if text := strings.Join(formatter.Lines(passed), "\n"); !strings.Contains(text, "network: reached a.example:443, 2 connections; refused 1") {
+		t.Error(text)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestNothingFromOutsideReachesTheTerminalRaw(t *testing.T) {
 func TestStoryFromTheMiddleHasNoInventedTimes(t *testing.T) {
 	r := long(t)
 	for _, e := range r.events[1:] {
-		for _, line := range new(story.Teller).Tell(e) {
+		for _, line := range new(story.Formatter).Lines(e) {
 			if strings.Contains(line, "h00m") || strings.Contains(line, "-1") && strings.Contains(line, "of 0") {
 				t.Errorf("%s alone: %q", e.Type, line)
 			}
@@ -289,13 +289,13 @@ func TestStoryOfTheBaseline(t *testing.T) {
 	}
 }
 
-// The question after an error repeats its code as its reason, which has just been told.
+// The question after an error repeats its code as its reason, which has just been text.
 func TestTheCodeOfAnErrorIsToldOnce(t *testing.T) {
-	var teller story.Teller
-	lines := teller.Tell(run.Event{Payload: run.PhaseFailed{Error: run.Problem{Code: "AUTH", Message: "no key"}}})
-	lines = append(lines, teller.Tell(run.Event{Payload: run.QuestionRaised{Question: run.Question{Question: "How shall it go on?", Reason: "AUTH"}}})...)
-	lines = append(lines, teller.Tell(run.Event{Payload: run.QuestionRaised{Question: run.Question{Question: "Red or blue?", Reason: "the goal names no colour"}}})...)
-	if told := strings.Join(lines, "\n"); strings.Count(told, "AUTH") != 1 || !strings.Contains(told, "because: the goal names no colour") {
-		t.Errorf("told:\n%s", told)
+	var formatter story.Formatter
+	lines := formatter.Lines(run.Event{Payload: run.PhaseFailed{Error: run.Problem{Code: "AUTH", Message: "no key"}}})
+	lines = append(lines, formatter.Lines(run.Event{Payload: run.QuestionRaised{Question: run.Question{Question: "How shall it go on?", Reason: "AUTH"}}})...)
+	lines = append(lines, formatter.Lines(run.Event{Payload: run.QuestionRaised{Question: run.Question{Question: "Red or blue?", Reason: "the goal names no colour"}}})...)
+	if text := strings.Join(lines, "\n"); strings.Count(text, "AUTH") != 1 || !strings.Contains(text, "because: the goal names no colour") {
+		t.Errorf("text:\n%s", text)
 	}
 }

@@ -9,17 +9,17 @@ import (
 )
 
 // markLine returns a line with a sign before it.
-func (t *Teller) markLine(sign, format string, args ...any) string {
+func (t *Formatter) markLine(sign, format string, args ...any) string {
 	return "  " + sign + " " + fmt.Sprintf(format, args...)
 }
 
 // indentLine returns a line below a marked line.
-func (t *Teller) indentLine(format string, args ...any) string {
+func (t *Formatter) indentLine(format string, args ...any) string {
 	return "    " + fmt.Sprintf(format, args...)
 }
 
 // listItems returns a line for each item.
-func (t *Teller) listItems(name string, items []string) []string {
+func (t *Formatter) listItems(name string, items []string) []string {
 	var lines []string
 	for _, item := range items {
 		lines = append(lines, t.indentLine("%s", t.Style.Wait(name+": ")+OneLine(item, 300)))

@@ -7,7 +7,7 @@ import (
 )
 
 // endWait counts a wait that has ended, and returns how long it was.
-func (t *Teller) endWait(at time.Time) string {
+func (t *Formatter) endWait(at time.Time) string {
 	if t.asked.IsZero() {
 		return ""
 	}
@@ -17,7 +17,7 @@ func (t *Teller) endWait(at time.Time) string {
 }
 
 // formatStep returns how long the phase in progress has worked: the waits for people are not its.
-func (t *Teller) formatStep(at time.Time) string {
+func (t *Formatter) formatStep(at time.Time) string {
 	if t.phase.IsZero() {
 		return ""
 	}
@@ -25,7 +25,7 @@ func (t *Teller) formatStep(at time.Time) string {
 }
 
 // formatIdle returns how much of a run's time was a wait for people.
-func (t *Teller) formatIdle() string {
+func (t *Formatter) formatIdle() string {
 	if t.idle < time.Second {
 		return ""
 	}
@@ -33,7 +33,7 @@ func (t *Teller) formatIdle() string {
 }
 
 // formatSince returns a duration in brackets, or "" if the beginning is not known.
-func (t *Teller) formatSince(from, to time.Time) string {
+func (t *Formatter) formatSince(from, to time.Time) string {
 	if from.IsZero() {
 		return ""
 	}

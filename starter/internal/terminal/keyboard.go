@@ -23,7 +23,7 @@ type Key struct {
 // KeyName names a key that is no character.
 type KeyName string
 
-// The keys that are told apart. Other keys of a terminal are Other.
+// The keys that are distinguished. Other keys of a terminal are Other.
 const (
 	Enter     KeyName = "enter"
 	Backspace KeyName = "backspace"

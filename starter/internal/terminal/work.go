@@ -17,7 +17,7 @@ type Work struct {
 
 	mu    sync.Mutex
 	text  string
-	begun time.Time // of the step; zero: the text tells its own time
+	begun time.Time // of the step; zero: the text has its own time
 }
 
 // Work begins a moving line with the text and the time since. It lasts until Stop.
@@ -37,7 +37,7 @@ func (s *Screen) Work(text string) *Work {
 // Step changes the text and counts the time from now on.
 func (w *Work) Step(text string) { w.set(text, time.Now()) }
 
-// Show changes the text, which tells its own time.
+// Show changes the text, which has its own time.
 func (w *Work) Show(text string) { w.set(text, time.Time{}) }
 
 func (w *Work) set(text string, begun time.Time) {

@@ -9,8 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Each input names the approval or question that it settles. A decision therefore never
-// settles another one that took its place.
+// Each input names the approval or question that it decides. A decision therefore never
+// decides another one that took its place.
 type (
 	approveInput struct {
 		Run        string `json:"run" jsonschema:"id of the run, or the beginning of one"`

@@ -23,7 +23,7 @@ type (
 	}
 	pastOutput struct {
 		Dispatches []dispatches.Past `json:"dispatches"`
-		Untold     string            `json:"untold,omitempty" jsonschema:"what could not be found out"`
+		Unknown    string            `json:"unknown,omitempty" jsonschema:"what could not be found out"`
 	}
 )
 
@@ -34,7 +34,7 @@ func (s *server) pastDispatches(ctx context.Context, _ *mcp.CallToolRequest, in 
 	}
 	out := pastOutput{Dispatches: found}
 	if err != nil {
-		out.Untold = toolserver.OneLine(err).Error()
+		out.Unknown = toolserver.OneLine(err).Error()
 	}
 	return nil, out, nil
 }

@@ -201,16 +201,16 @@ func TestPastDispatches(t *testing.T) {
 	c := w.connect(t)
 	type listed struct {
 		Dispatches []dispatches.Past
-		Untold     string
+		Unknown    string
 	}
 	var all, some listed
 	structured(t, c.call("ratchet_dispatches", ``), &all)
-	if len(all.Dispatches) != 2 || all.Dispatches[0].Result != nil || all.Dispatches[1].Result.Receipt != w.engine.result.Receipt || all.Untold != "" {
+	if len(all.Dispatches) != 2 || all.Dispatches[0].Result != nil || all.Dispatches[1].Result.Receipt != w.engine.result.Receipt || all.Unknown != "" {
 		t.Errorf("%+v", all)
 	}
 	w.engine.err = errors.New("no worker\nanswers")
 	structured(t, c.call("ratchet_dispatches", `{"gardenId":"`+string(live)+`","max":3}`), &some)
-	if len(some.Dispatches) != 2 || some.Untold != "no worker answers" {
+	if len(some.Dispatches) != 2 || some.Unknown != "no worker answers" {
 		t.Errorf("beside an error: %+v", some)
 	}
 	if res := c.call("ratchet_dispatches", `{}`); !res.IsError {

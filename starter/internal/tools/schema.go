@@ -67,7 +67,7 @@ func receiptSchema() *jsonschema.Schema {
 	}
 }
 
-// outcomeSchema returns a schema with the members of every outcome and those that are told to
+// outcomeSchema returns a schema with the members of every outcome and those that are reported to
 // an agent.
 func outcomeSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{

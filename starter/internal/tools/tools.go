@@ -1,7 +1,7 @@
 // Package tools offers the peers of this host and the runs of an engine to an agent, as the
 // tools of an MCP server on a stream. The tools named entwurf_* have the inputs and outputs of
 // the other programs of the host (docs/contracts/dispatch.md, 1 and 9). The package makes no
-// decisions. A workflow decides about dispatches, and a run about the messages that settle it.
+// decisions. A workflow decides about dispatches, and a run about the messages that decide it.
 //
 // A failure is an error of the tool in one line, which the agent reads. It is never an error
 // of the protocol.
@@ -33,7 +33,7 @@ type Config struct {
 	Caller func() citizen.Caller
 	Engine Engine
 	Log    *slog.Logger
-	// AllowDecisions offers the tools that settle approvals and questions of runs.
+	// AllowDecisions offers the tools that decide approvals and questions of runs.
 	AllowDecisions bool
 	// AllowStarts offers the tool that starts runs.
 	AllowStarts bool
@@ -71,7 +71,7 @@ type Start struct {
 	Checks     []string `json:"checks,omitempty" jsonschema:"commands that judge the result; default: from the settings, or found in the repository"`
 }
 
-// nextStep is what the agent reads of a run that was started. It is not told of the run by itself, because the session
+// nextStep is what the agent reads of a run that was started. It does not learn of the run by itself, because the session
 // that has called is not surely known.
 const nextStep = "You get no message about it: " + runtools.Wait + " waits until it needs a person or has ended."
 

@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
-// Baseline tell at a gate what the checks said before the patch.
+// Baseline says at an approval what the checks said before the patch.
 func Baseline(a run.PendingApproval) []string {
 	var lines []string
 	if a.Baseline != "" {
@@ -37,9 +37,9 @@ func Not(what string, p run.Pending) error {
 	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
 }
 
-// Tell shows what waits, as the story of the run does.
-func Tell(screen *terminal.Screen, p run.Pending) {
-	t := &story.Teller{Style: screen.Style}
+// Show shows what waits, as the story of the run does.
+func Show(screen *terminal.Screen, p run.Pending) {
+	t := &story.Formatter{Style: screen.Style}
 	var payload run.Payload
 	switch {
 	case p.Approval != nil && p.Approval.Permission != nil:
@@ -50,12 +50,12 @@ func Tell(screen *terminal.Screen, p run.Pending) {
 	case p.Question != nil:
 		payload = run.QuestionRaised{QuestionID: p.Question.QuestionID, Question: p.Question.Question}
 	}
-	for _, line := range t.Tell(run.Event{Payload: payload}) {
+	for _, line := range t.Lines(run.Event{Payload: payload}) {
 		screen.Wrapped(line)
 	}
 }
 
-// AboutRecord reports whether the run asks about its record. No event tells that, because the record must stay as it
+// AboutRecord reports whether the run asks about its record. No event reports that, because the record must stay as it
 // is.
 func AboutRecord(p run.Pending) bool {
 	return p.Question != nil && p.Question.Kind == run.RecordQuestion

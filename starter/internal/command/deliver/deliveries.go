@@ -102,7 +102,7 @@ func askDeliveries(ctx context.Context, c *factory.Factory, name string) (v deli
 }
 
 // listDeliveries lists the open and the last closed batches of all sessions, by their ledgers. A ledger that cannot be
-// read is told beside the others.
+// read is reported beside the others.
 func listDeliveries(c *factory.Factory) error {
 	sessions, err := deliveries.Ledger(c).Sessions()
 	if err != nil {

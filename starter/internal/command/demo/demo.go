@@ -226,26 +226,26 @@ func (d *demo) printRow(name, value string) {
 	d.screen.Line(d.screen.Dim(fmt.Sprintf("  %-8s", name)) + value)
 }
 
-// followRun tells the run with comments between its steps.
+// followRun prints the run with comments between its steps.
 func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	r := runref.Found{Client: d.up.Client, ID: id, Name: d.name}
 	f := follow.New(d.Factory, d.screen, r)
 	f.Notes, f.Typing, f.Title = nil, false, "" // the answers are recorded, and the person is here
-	tell := f.Tell
-	f.Tell = func(e run.Event) error {
+	next := f.Print
+	f.Print = func(e run.Event) error {
 		if e.Type == run.PhaseStartedEvent && e.Phase == run.Fix {
 			d.printComment("The test was real and it failed. The run goes back with its output; no person is needed for that.")
 		}
-		if err := tell(e); err != nil {
+		if err := next(e); err != nil {
 			return err
 		}
-		if err := d.tellKill(ctx, f, e); err != nil {
+		if err := d.reportKill(ctx, f, e); err != nil {
 			return err
 		}
 		return d.printAfter(ctx, e)
 	}
 	f.Look = func(ctx context.Context, e runs.Execution) error {
-		d.tellSlow(e)
+		d.reportSlow(e)
 		return d.killAtWork(ctx, f, e)
 	}
 	f.Decider = visitor{follow.NewPerson(d.Factory, d.screen, r.ID), d, r.ShownName()}
@@ -298,8 +298,8 @@ func (v visitor) Answer(_ context.Context, q run.PendingQuestion) (run.Reply, er
 		q.Question.Question, why, v.demo.Hint("up"), v.demo.Hint("watch %s", v.run))
 }
 
-// tellSlow says once that the demo waits for a check.
-func (d *demo) tellSlow(e runs.Execution) {
+// reportSlow says once that the demo waits for a check.
+func (d *demo) reportSlow(e runs.Execution) {
 	for _, a := range e.Activities {
 		if !d.slow && runsCheck(a) && d.Now().Sub(a.Since) > slowCheck {
 			d.slow = true

@@ -48,7 +48,7 @@ func TestAQuestionEndsTheDemo(t *testing.T) {
 			runtest.Is(run.PhaseStarted{Role: run.Planner}), runtest.Is(run.PhaseFailed{Question: &run.Question{Question: "What shall be done?", Reason: "timed out after 3m0s"}}),
 			runtest.Is(run.PhaseStarted{}), func(s *run.Snapshot) run.Payload { return s.NewQuestion() },
 		),
-		ID: "r1", Now: time.Now, Poll: time.Millisecond, Screen: d.screen, Tell: func(run.Event) error { return nil },
+		ID: "r1", Now: time.Now, Poll: time.Millisecond, Screen: d.screen, Print: func(run.Event) error { return nil },
 		Decider: visitor{follow.NewPerson(d.Factory, d.screen, "r1"), d, "bill#1"},
 	}
 	_, err := f.Follow(t.Context())
@@ -74,7 +74,7 @@ func TestTheDemoSaysOnceThatItWaitsForACheck(t *testing.T) {
 		since time.Duration
 		told  int
 	}{{time.Second, 0}, {time.Minute, 1}, {2 * time.Minute, 1}} {
-		d.tellSlow(at(look.since))
+		d.reportSlow(at(look.since))
 		if n := strings.Count(shown.String(), "The demo waits"); n != look.told {
 			t.Errorf("after a check of %v the demo has said %d times that it waits, want %d", look.since, n, look.told)
 		}

@@ -150,9 +150,9 @@ func checkAtWork(last run.Event, e runs.Execution) (runs.Activity, bool) {
 // runsCheck reports whether an activity runs the demo's check.
 func runsCheck(a runs.Activity) bool { return a.Running && strings.HasSuffix(a.Beat.Doing, demoCheck) }
 
-// tellKill counts, once the run has gone on after the kill, what branch and record hold of the patch that
+// reportKill counts, once the run has gone on after the kill, what branch and record hold of the patch that
 // was applied before it.
-func (d *demo) tellKill(ctx context.Context, f *follow.Follower, e run.Event) error {
+func (d *demo) reportKill(ctx context.Context, f *follow.Follower, e run.Event) error {
 	if e.Type == run.PatchProducedEvent {
 		d.kill.produced = e
 	}

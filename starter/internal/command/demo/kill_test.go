@@ -75,7 +75,7 @@ func TestWhatAKillCostIsCounted(t *testing.T) {
 		var out strings.Builder
 		d.screen = d.ScreenOn(&out)
 		for _, e := range []run.Event{produced, {RunID: produced.RunID, Type: run.EvaluationPassedEvent}} {
-			if err := d.tellKill(t.Context(), nil, e); err != nil {
+			if err := d.reportKill(t.Context(), nil, e); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -36,7 +36,7 @@ type upProcess struct {
 }
 
 // startUp starts `starter up` on this runs directory and free ports, and returns when engine and worker
-// are ready. The child tells on the standard error what its start does. The error is a *exit.ChildError for a
+// are ready. The child reports on the standard error what its start does. The error is a *exit.ChildError for a
 // child that gave up, and the error of ctx when ctx ended first.
 func startUp(ctx context.Context, c *factory.Factory, sandbox run.Sandbox, environ []string) (_ *upProcess, err error) {
 	self, err := os.Executable()

@@ -141,7 +141,7 @@ func cutOff(c *factory.Factory, to dispatch.GardenID, err error) error {
 	return err
 }
 
-// silence is the time that a message may wait for a worker before the sender is told.
+// silence is the time that a message may wait for a worker before the sender gets a report.
 const silence = 5 * time.Second
 
 func printDispatch(c *factory.Factory, res dispatch.Result) {

@@ -40,11 +40,11 @@ those whose sender did not wait for it.`,
 				return err
 			}
 			defer t.Close()
-			found, untold := dispatches.Client{Temporal: t, Queue: c.Queue}.Past(ctx, target, limit)
-			if len(found) > 0 || untold == nil {
+			found, unknown := dispatches.Client{Temporal: t, Queue: c.Queue}.Past(ctx, target, limit)
+			if len(found) > 0 || unknown == nil {
 				err = printPast(c, found)
 			}
-			return cmp.Or(err, untold)
+			return cmp.Or(err, unknown)
 		}),
 	}
 	cmd.Flags().IntVar(&limit, "max", 20, "at most so `many`")

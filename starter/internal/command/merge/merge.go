@@ -149,7 +149,7 @@ func warnOfMerge(c *factory.Factory, plan *merge.Plan) {
 	}
 }
 
-// mergedRun is a completed run as its events tell it.
+// mergedRun is a completed run as its events describe it.
 type mergedRun struct {
 	run.Input
 	branch string

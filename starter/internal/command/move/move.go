@@ -77,7 +77,7 @@ func move(ctx context.Context, c *factory.Factory, r runref.Found, host string, 
 	if err := r.Move(ctx, r.ID, queue); err != nil {
 		return err
 	}
-	return tell(ctx, c, r, queue, name(queue, host))
+	return sendMove(ctx, c, r, queue, name(queue, host))
 }
 
 // name returns what people call the host of a task queue. Host is its name where it is known.
@@ -136,8 +136,8 @@ type moved struct {
 	Moved bool   `json:"moved"` // false: after the step in progress
 }
 
-// tell waits until the run is on the task queue, and says so. It does not wait for a step in progress.
-func tell(ctx context.Context, c *factory.Factory, r runref.Found, queue, to string) error {
+// sendMove waits until the run is on the task queue, and says so. It does not wait for a step in progress.
+func sendMove(ctx context.Context, c *factory.Factory, r runref.Found, queue, to string) error {
 	for deadline := time.Now().Add(patience); ; {
 		e, err := r.Describe(ctx, r.ID)
 		if err != nil {

@@ -134,7 +134,7 @@ func thisProgram(c *factory.Factory) (string, error) {
 }
 
 // NewHook is called by Claude Code, as register has it in the settings. It disturbs no session:
-// an obstacle is told to the person there.
+// an obstacle is reported to the person there.
 func NewHook(c *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "hook claude", Short: "Take an event of a Claude Code session", Hidden: true,

@@ -114,7 +114,7 @@ func drawFigures(c *factory.Factory, first string, rows []Row) string {
 		room = min(room, columns-1-2-figures)
 	}
 	if room < leastName {
-		return tellFigures(c, rows)
+		return figuresText(c, rows)
 	}
 	for i := range table {
 		table[i][0] = endOf(table[i][0], room)
@@ -132,8 +132,8 @@ func withoutName(table [][]string) (figures [][]string) {
 	return figures
 }
 
-// tellFigures tells the figures of each row as a sentence below its name.
-func tellFigures(c *factory.Factory, rows []Row) string {
+// figuresText gives the figures of each row as a sentence below its name.
+func figuresText(c *factory.Factory, rows []Row) string {
 	var b strings.Builder
 	for _, row := range rows {
 		cells := figuresRow("", row.Figures)
@@ -173,7 +173,7 @@ func foldList(items []string, columns int) (lines []string) {
 // mostName is the most columns of a name in a table of figures.
 const mostName = 48
 
-// endOf returns the end of a long name, which tells paths apart better than the beginning.
+// endOf returns the end of a long name, which distinguishes paths better than the beginning.
 func endOf(name string, columns int) string {
 	if terminal.Width(name) <= columns {
 		return name

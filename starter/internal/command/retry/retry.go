@@ -181,7 +181,7 @@ func inspectOnto(ctx context.Context, c *factory.Factory, r runref.Found, of run
 	return workspace.Inspect(ctx, of.Path, onto)
 }
 
-// ontoText tells the developer of the patch that was made on an older state of the branch.
+// ontoText describes to the developer the patch that was made on an older state of the branch.
 func ontoText(diff string) string {
 	const intro = "An earlier run reached the goal with the patch below, on an older state of the branch. The branch has moved on and the patch " +
 		"no longer fits. Make the same change on the files as they are now; keep what has come to the branch since."

@@ -162,22 +162,22 @@ func (w *walk) ask(ctx context.Context, i inbox.Item) error {
 		return nil
 	}
 	if i.Kind == inbox.Run {
-		if err := f.SkipTold(ctx); err != nil {
+		if err := f.SkipShown(ctx); err != nil {
 			return err
 		}
 	}
-	waits.Tell(w.screen, p)
+	waits.Show(w.screen, p)
 	f.Shown = waits.ID(p)
-	err = f.SettleWait(ctx)
+	err = f.DecideWait(ctx)
 	switch {
 	case errors.Is(err, follow.ErrUnanswered) && w.c.TypedLines(w.screen).Ended():
 		return &exit.StatusError{Status: p.Status}
-	case err != nil && !errors.Is(err, follow.ErrUnanswered) && !errors.Is(err, follow.ErrSettled):
+	case err != nil && !errors.Is(err, follow.ErrUnanswered) && !errors.Is(err, follow.ErrDecided):
 		return err
 	case err == nil && f.Done != "" && i.Kind != inbox.Run:
 		w.screen.Line("  " + w.screen.Good("✓") + " " + f.Done + w.screen.Dim(": "+string(i.Kind)+" "+i.Shown()+" continues"))
 	case err == nil && f.Done != "":
-		f.TellConsequence(ctx)
+		f.PrintConsequence(ctx)
 	}
 	if now, err := f.Pending(ctx, f.ID); err == nil && f.Done == "" && waits.ID(now) == waits.ID(p) {
 		w.left++

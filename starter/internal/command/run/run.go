@@ -133,7 +133,7 @@ func startDrafted(ctx context.Context, c *factory.Factory, f newrun.Flags, src w
 	begun := false
 	err = startFrom(ctx, c, f, src, func() { begun = true; goal.Remove() })
 	if !begun {
-		newrun.TellKeptGoal(c, goal)
+		newrun.ReportKeptGoal(c, goal)
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func startFrom(ctx context.Context, c *factory.Factory, f newrun.Flags, src work
 		return err
 	}
 	defer closeClient()
-	if err := deliveries.FindTold(ctx, c, &in); err != nil {
+	if err := deliveries.CompleteSession(ctx, c, &in); err != nil {
 		return err
 	}
 	if f.Host == "" {

@@ -186,7 +186,7 @@ func Watch(ctx context.Context, c *factory.Factory, s sessionref.Found) error {
 		if first && !c.JSON {
 			printSession(c, snap)
 		} else if snap.State != seen.State || waitsFor(snap) != waitsFor(seen) {
-			if err := tellState(c, snap); err != nil {
+			if err := printState(c, snap); err != nil {
 				return err
 			}
 		}
@@ -208,14 +208,14 @@ func Watch(ctx context.Context, c *factory.Factory, s sessionref.Found) error {
 // askPerson asks the person at the terminal what the session waits for. It returns the wait if that is left for later.
 func askPerson(ctx context.Context, c *factory.Factory, s sessionref.Found, snap session.Snapshot, wait string) (later string, err error) {
 	screen := c.ScreenOn(c.Out)
-	waits.Tell(screen, sessions.PendingOf(snap))
+	waits.Show(screen, sessions.PendingOf(snap))
 	f := follow.NewAsker(c, screen, c.ClientOf(s.Temporal), inbox.OfSession(sessions.Listed{ID: s.ID}))
-	err = f.SettleWait(ctx)
+	err = f.DecideWait(ctx)
 	switch {
 	case errors.Is(err, follow.ErrUnanswered):
 		c.Printf("  %s\n", screen.Dim("decide later with "+c.Hint("review %s", s.ID)))
 		return wait, nil
-	case errors.Is(err, follow.ErrSettled):
+	case errors.Is(err, follow.ErrDecided):
 		return "", nil
 	case err == nil && f.Done != "":
 		c.Printf("  %s %s\n", screen.Good("✓"), f.Done)
@@ -242,8 +242,8 @@ func printEnd(c *factory.Factory, id session.ID, p session.Past) {
 	}
 }
 
-// tellState prints a change of the state.
-func tellState(c *factory.Factory, s session.Snapshot) error {
+// printState prints a change of the state.
+func printState(c *factory.Factory, s session.Snapshot) error {
 	if c.JSON {
 		return c.PrintJSON(map[string]any{"sessionId": s.Input.ID, "state": s.State, "reason": s.Reason, "since": s.Since})
 	}

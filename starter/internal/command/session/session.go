@@ -163,7 +163,7 @@ func agentForms() string {
 	return strings.Join(forms, ", ")
 }
 
-// sessionInput returns the input of a session by its flags, or an error that tells their faults. It starts
+// sessionInput returns the input of a session by its flags, or an error that lists their faults. It starts
 // nothing.
 func sessionInput(ctx context.Context, c *factory.Factory, f *sessionFlags) (session.Input, error) {
 	in := f.in

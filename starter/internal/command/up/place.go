@@ -45,8 +45,8 @@ func lockStart(ctx context.Context, c *factory.Factory) (release func(), err err
 	return sync.OnceFunc(unlock), nil
 }
 
-// tellRunning says that an engine of this user serves the runs directory already. It returns false if none does.
-func tellRunning(ctx context.Context, c *factory.Factory, db string) (bool, error) {
+// reportRunning says that an engine of this user serves the runs directory already. It returns false if none does.
+func reportRunning(ctx context.Context, c *factory.Factory, db string) (bool, error) {
 	f, err := temporalclient.Knock(ctx, c.RunsDir)
 	if err != nil {
 		return false, nil //nolint:nilerr // there is none, or one that does not answer: the start says why it fails

@@ -34,7 +34,7 @@ type upFlags struct {
 	db           string
 	port, uiPort int
 	open         bool
-	forDemo      bool // started by the demo: ends with the standard input, and tells what its start needs alone
+	forDemo      bool // started by the demo: ends with the standard input, and reports only what its start needs
 	background   bool
 	unit         bool
 	// portChosen and uiPortChosen say that the port is the user's choice: a taken one is an error then.
@@ -113,7 +113,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 			return err
 		}
 		defer started()
-		if running, err := tellRunning(ctx, c, f.db); running || err != nil {
+		if running, err := reportRunning(ctx, c, f.db); running || err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func printWaits(ctx context.Context, c *factory.Factory, t client.Client) {
 	}
 }
 
-// printNewWaits prints the waits that are not told yet, and returns those that are now.
+// printNewWaits prints the waits that were not printed yet, and returns those that are now.
 func printNewWaits(c *factory.Factory, items []inbox.Item, told map[string]string) map[string]string {
 	still := map[string]string{}
 	for _, i := range items {

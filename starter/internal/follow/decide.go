@@ -29,18 +29,18 @@ type Asked interface {
 	Cancel(ctx context.Context, id run.ID) error
 }
 
-// decider settles approvals and questions. An ErrUnanswered leaves them pending, a dialog.ErrCancel ends the run.
+// decider decides approvals and answers questions. An ErrUnanswered leaves them pending, a dialog.ErrCancel ends the run.
 type decider interface {
 	Approve(ctx context.Context, a run.PendingApproval) (run.Decision, error)
 	Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error)
 }
 
-// informed is a decider that is told what became of its last decision: err is nil if the run has taken it.
+// informed is a decider that learns what became of its last decision: err is nil if the run has taken it.
 type informed interface{ Sent(err error) }
 
 var (
 	ErrUnanswered = dialog.ErrUnanswered
-	ErrSettled    = errors.New("it was decided elsewhere")
+	ErrDecided    = errors.New("it was decided elsewhere")
 )
 
 // unfollowed completes what waits and is not followed.
@@ -71,21 +71,21 @@ func NewAsker(c *factory.Factory, screen *terminal.Screen, client *runs.Client, 
 	return f
 }
 
-// SettleWait asks the decider for the decision or the answer that the run waits for and sends it to
-// the run. The error is ErrSettled when it was decided elsewhere meanwhile, and ErrUnanswered when
+// DecideWait asks the decider for the decision or the answer that the run waits for and sends it to
+// the run. The error is ErrDecided when it was decided elsewhere meanwhile, and ErrUnanswered when
 // there is no decider.
-func (f *Follower) SettleWait(ctx context.Context) error {
+func (f *Follower) DecideWait(ctx context.Context) error {
 	p, err := f.Pending(ctx, f.ID)
 	if err != nil {
 		_, err = f.tolerateTrouble(ctx, err)
 		return err
 	}
-	if p.Approval == nil && p.Question == nil || f.hasSettled(p) {
-		return f.waitMoving(ctx, PollFrame, "") // the next events tell how it was settled
+	if p.Approval == nil && p.Question == nil || f.hasDecided(p) {
+		return f.waitMoving(ctx, PollFrame, "") // the next events show how it was decided
 	}
 	if waits.AboutRecord(p) && f.Shown != waits.ID(p) {
 		f.Shown = waits.ID(p)
-		waits.Tell(f.Screen, p)
+		waits.Show(f.Screen, p)
 	}
 	if f.Decider == nil {
 		return ErrUnanswered
@@ -129,10 +129,10 @@ func (f *Follower) SettleWait(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		f.settled, f.settledAt = waits.ID(p), f.Now()
+		f.decided, f.decidedAt = waits.ID(p), f.Now()
 	case errors.Is(err, runs.ErrOver):
-		return ErrSettled
-	case errors.Is(err, ErrSettled):
+		return ErrDecided
+	case errors.Is(err, ErrDecided):
 		f.sayLine("%s", err)
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err):
 		_, err = f.tolerateTrouble(ctx, err) // follow asks again afterwards
@@ -149,10 +149,10 @@ func (f *Follower) decide(ctx context.Context, d run.Decision) error {
 	return err
 }
 
-// hasSettled reports whether this follower has just settled the wait: a look that was in progress meanwhile may
+// hasDecided reports whether this follower has just decided the wait: a look that was in progress meanwhile may
 // still show it, and a person must not be asked the same twice.
-func (f *Follower) hasSettled(p run.Pending) bool {
-	return waits.ID(p) == f.settled && f.Now().Sub(f.settledAt) < settledGrace
+func (f *Follower) hasDecided(p run.Pending) bool {
+	return waits.ID(p) == f.decided && f.Now().Sub(f.decidedAt) < decidedGrace
 }
 
 // watchWait calls stop when the run no longer waits for the same approval or question.
@@ -167,7 +167,7 @@ func (f *Follower) watchWait(ctx context.Context, asked run.Pending, stop contex
 		}
 		p, err := f.Pending(ctx, f.ID)
 		if err == nil && waits.ID(p) != waits.ID(asked) {
-			stop(ErrSettled)
+			stop(ErrDecided)
 			return
 		}
 	}
@@ -176,8 +176,8 @@ func (f *Follower) watchWait(ctx context.Context, asked run.Pending, stop contex
 // consequence bounds the wait for what a decision did.
 const consequence = 4 * time.Second
 
-// SkipTold passes over the events until now: a person who looks at a wait alone does not read the story before it.
-func (f *Follower) SkipTold(ctx context.Context) error {
+// SkipShown passes over the events until now: a person who looks at a wait alone does not read the story before it.
+func (f *Follower) SkipShown(ctx context.Context) error {
 	if f.tools != nil {
 		f.tools()
 	}
@@ -188,13 +188,13 @@ func (f *Follower) SkipTold(ctx context.Context) error {
 	return err
 }
 
-// TellConsequence tells the events of a decision and what follows from it, if that comes soon.
-func (f *Follower) TellConsequence(ctx context.Context) {
+// PrintConsequence prints the events of a decision and what follows from it, if that comes soon.
+func (f *Follower) PrintConsequence(ctx context.Context) {
 	f.Typing = false // nothing is typed meanwhile
 	defer f.Screen.Clear()
 	for before, end := f.Last.ID, f.Now().Add(consequence); f.Now().Before(end); {
 		events, err := f.Events(ctx, f.ID, f.Last.ID)
-		if err != nil || f.tellAll(events) != nil {
+		if err != nil || f.printAll(events) != nil {
 			return
 		}
 		switch status := statusAfter(f.Last); {
