@@ -107,7 +107,7 @@ func queryRun[T any](ctx context.Context, c *Client, id run.ID, execution, name 
 		v, err = c.temporal.QueryWorkflow(ctx, id.WorkflowID(), execution, name, args...)
 	}
 	if err != nil {
-		return out, fmt.Errorf("ask run %s for its %s: %w", id, name, c.unansweredError(ctx, id, err))
+		return out, fmt.Errorf("query the %s of run %s: %w", name, id, c.unansweredError(ctx, id, err))
 	}
 	if err := v.Get(&out); err != nil {
 		return out, fmt.Errorf("read the %s of run %s: %w", name, id, err)

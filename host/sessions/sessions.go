@@ -217,7 +217,7 @@ func (c Client) State(ctx context.Context, id session.ID) (s session.Snapshot, e
 		err = v.Get(&s)
 	}
 	if err != nil {
-		return s, fmt.Errorf("ask session %s for its state: %w", id, c.unansweredError(ctx, id, err))
+		return s, fmt.Errorf("query the state of session %s: %w", id, c.unansweredError(ctx, id, err))
 	}
 	if end := got.QueryRejected; end != nil {
 		s.State, s.Reason = session.Retired, fmt.Sprintf("its workflow was ended from outside (%s)", strings.ToLower(end.GetStatus().String()))
