@@ -41,7 +41,8 @@ func failpoints(t *testing.T) []string {
 
 // others are the parts of the program that a run with recorded answers does not
 // come through; their points are reached by tests of their own:
-// TestKilledAtEveryPointOfADispatch, TestKilledAtEveryPointOfAPullRequest, TestKilledAtEveryPointOfATicket, TestKilledAtEveryPointOfARemote, TestAHostBurns and the packages' own.
+// TestKilledAtEveryPointOfADispatch, TestKilledAtEveryPointOfAPullRequest, TestKilledAtEveryPointOfATicket,
+// TestKilledAtEveryPointOfARemote, TestAHostBurns and the packages' own.
 var others = []string{"desk", "gidlock", "mailbox", "citizen", "scratch", "branch", "delivery", "session", "merge", "clean", "forge", "ticket", "mirror", "store"}
 
 // TestKilledAtEveryFailpoint kills workers right before and after each durable

@@ -155,8 +155,8 @@ type pull struct {
 	Head   struct{ SHA string }
 }
 
-// TestATicketOnARealGitea takes an issue of a real server to its merge: a failed check, another run, an approval by a review, and
-// the merge by a person. The server dies by SIGKILL after the first commit and after the second.
+// TestATicketOnARealGitea takes an issue of a real server to its merge: a failed check, another run, an approval by a
+// review, and the merge by a person. The server dies by SIGKILL after the first commit and after the second.
 func TestATicketOnARealGitea(t *testing.T) {
 	need.Suite(t, need.Nightly)
 	t.Parallel()

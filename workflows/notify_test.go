@@ -18,8 +18,8 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows/notify"
 )
 
-// A receiver that is away gets the notice when it is back (the test environment tries ten times at most); one that is gone, and a program that fails, do not
-// hold the others up.
+// A receiver that is away gets the notice when it is back (the test environment tries ten times at most); one that is
+// gone, and a program that fails, do not hold the others up.
 func TestANoticeIsDelivered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fails map[run.Channel]int // attempts that fail

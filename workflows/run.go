@@ -178,8 +178,9 @@ func (r *runner) finishRun(ctx workflow.Context) error {
 	return nil
 }
 
-// endRun removes the worktree and records the end, with the usage of calls that ended without an event of their own. A run whose record says that it is over, and whose
-// workflow is closed, leaves nothing else behind. A cancellation does not interrupt endRun.
+// endRun removes the worktree and records the end, with the usage of calls that ended without an event of their own. A
+// run whose record says that it is over, and whose workflow is closed, leaves nothing else behind. A cancellation does
+// not interrupt endRun.
 func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()

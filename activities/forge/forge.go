@@ -136,8 +136,8 @@ func (a *Activities) PushBranch(ctx context.Context, in Target) (Pushed, error) 
 	return out, a.activityError(err)
 }
 
-// OpenPullRequest opens the pull request of a pushed branch, or brings the text of the one that is there up to date. What people
-// have written around that text stays.
+// OpenPullRequest opens the pull request of a pushed branch, or brings the text of the one that is there up to date.
+// What people have written around that text stays.
 func (a *Activities) OpenPullRequest(ctx context.Context, in Target, pushed Pushed) (Opened, error) {
 	defer beat(ctx)()
 	r, err := a.read(in.RunID)

@@ -351,8 +351,8 @@ func TestConflictsThatAreAskedAbout(t *testing.T) {
 	}
 }
 
-// Reviews and comments count as approvals of the very last commit where the ticket asks for some: its status waits for them. Those of the
-// issue's author, of the account that pushes, of strangers, and of an older commit do not.
+// Reviews and comments count as approvals of the very last commit where the ticket asks for some: its status waits for
+// them. Those of the author, of the account that pushes, of strangers, and of an older commit do not.
 func TestVotesOnTheServer(t *testing.T) {
 	d := newDesk(t, forge.GitHub)
 	d.in.Bounds.Reviews = 1

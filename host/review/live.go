@@ -129,8 +129,8 @@ func (l *live) sessionChanges(ctx context.Context, id session.ID) <-chan struct{
 	})
 }
 
-// listChanges returns a channel that holds a value when the list of the open runs, or of the sessions that ask, has changed. It ends with
-// ctx.
+// listChanges returns a channel that holds a value when the list of the open runs, or of the sessions that ask, has
+// changed. It ends with ctx.
 func (l *live) listChanges(ctx context.Context) <-chan struct{} {
 	return pollChanges(ctx, func() (string, error) {
 		open, err := l.runs.List(ctx, runs.Filter{Open: true, Max: maxListed})

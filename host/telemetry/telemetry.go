@@ -102,7 +102,8 @@ func (c Config) wantsOTLP() bool {
 	return false
 }
 
-// histogramViews gives the histograms bounds in seconds: calls of the SDK take milliseconds, runs and people take minutes to days.
+// histogramViews gives the histograms bounds in seconds: calls of the SDK take milliseconds, runs and people take
+// minutes to days.
 func histogramViews() []sdkmetric.View {
 	bounds := func(name string, seconds ...float64) sdkmetric.View {
 		return sdkmetric.NewView(sdkmetric.Instrument{Name: name, Unit: "s"}, sdkmetric.Stream{Aggregation: sdkmetric.AggregationExplicitBucketHistogram{Boundaries: seconds}})

@@ -86,8 +86,8 @@ func (c *Client) Reviews(ctx context.Context, number int) (list []Review, err er
 	return list, err
 }
 
-// MayReview reports whether the author of a review may write to the repository. Where Gitea does not report this to the token, its
-// word of the review counts.
+// MayReview reports whether the author of a review may write to the repository. Where Gitea does not report this to the
+// token, its word of the review counts.
 func (c *Client) MayReview(ctx context.Context, r Review) (bool, error) {
 	may, err := c.MayWrite(ctx, r.Author)
 	if c.server.Kind == Gitea && isCode(err, http.StatusForbidden) {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// RefusedSignal is a message that a run, or a session, has not taken. A signal has no answer: what its sender does not learn is kept here.
+// RefusedSignal is a message that a run, or a session, has not taken. A signal has no answer: what its sender does not
+// learn is kept here.
 type RefusedSignal struct {
 	At     time.Time `json:"at"`
 	Signal string    `json:"signal"`

@@ -214,8 +214,8 @@ func (a permissionRequest) toPermission(dir string) agent.Permission {
 	return p
 }
 
-// textMembers returns the members of the input that are texts, by exactly their names, as the client reads them: decoding into a
-// struct would also take FILE_PATH for file_path.
+// textMembers returns the members of the input that are texts, by exactly their names, as the client reads them:
+// decoding into a struct would also take FILE_PATH for file_path.
 func (a permissionRequest) textMembers() map[string]string {
 	var in map[string]json.RawMessage
 	_ = json.Unmarshal(a.Input, &in) // other input has no members

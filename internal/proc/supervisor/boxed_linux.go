@@ -40,8 +40,8 @@ func readListing(name string) (p listing, ok bool) {
 	return listing{pid, parent, text[first+1 : last], fields[19]}, true
 }
 
-// boxedProcesses returns the processes in the box of the program, if the program is a bubblewrap. That one dies of any signal, and
-// kills at once all that it holds. Those of bubblewrap itself are left out, also inside.
+// boxedProcesses returns the processes in the box of the program, if the program is a bubblewrap. That one dies of any
+// signal, and kills at once all that it holds. Those of bubblewrap itself are left out, also inside.
 func (t *tree) boxedProcesses() (inside []listing) {
 	top, ok := readListing(strconv.Itoa(t.program))
 	if !ok || t.ended || top.name != bubblewrap {

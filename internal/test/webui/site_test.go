@@ -22,7 +22,8 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// fixture is an engine, a review page that serves its Web UI, a worker in this process, and a repository with one file, greet.go.
+// fixture is an engine, a review page that serves its Web UI, a worker in this process, and a repository with one file,
+// greet.go.
 type fixture struct {
 	t      *testing.T
 	ui     string // URL of the Web UI

@@ -188,8 +188,8 @@ func Mode(c *factory.Factory, word string) (m delivery.Mode, err error) {
 	return "", nil // the default
 }
 
-// CompleteSession completes the id of the session that gets the run's messages. A session that does not answer is refused before
-// anything is started.
+// CompleteSession completes the id of the session that gets the run's messages. A session that does not answer is
+// refused before anything is started.
 func CompleteSession(ctx context.Context, c *factory.Factory, in *run.Input) error {
 	if in.Tell == "" {
 		return nil
