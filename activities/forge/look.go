@@ -99,14 +99,35 @@ func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Pu
 	if f.checks, err = client.Checks(ctx, head); err != nil {
 		return f, err
 	}
-	all, err := client.Reviews(ctx, in.Pull)
+	list, err := a.admittedReviews(ctx, client, in, head)
 	if err != nil {
 		return f, err
+	}
+	f.approvers = a.approversIn(list, author)
+	for _, r := range list {
+		if r.State == forge.Approves {
+			continue
+		}
+		comments, err := client.ReviewComments(ctx, in.Pull, r.ID)
+		if err != nil {
+			return f, err
+		}
+		comments = slices.DeleteFunc(comments, func(c forge.Comment) bool { return c.Resolved || !strings.EqualFold(c.Author, r.Author) })
+		f.reviews = append(f.reviews, review{r, comments})
+	}
+	return f, nil
+}
+
+// admittedReviews returns the reviews that count, the oldest first.
+func (a *Activities) admittedReviews(ctx context.Context, client *forge.Client, in PullInput, head string) ([]forge.Review, error) {
+	all, err := client.Reviews(ctx, in.Pull)
+	if err != nil {
+		return nil, err
 	}
 	if in.Votes {
 		comments, err := client.Approvals(ctx, in.Pull)
 		if err != nil {
-			return f, err
+			return nil, err
 		}
 		all = append(comments, all...)
 		slices.SortStableFunc(all, func(r, s forge.Review) int { return r.At.Compare(s.At) })
@@ -118,52 +139,58 @@ func (a *Activities) feedbackOn(ctx context.Context, client *forge.Client, in Pu
 		return r.Commit != head || r.State == forge.Withdrawn || r.Bot || !r.Member
 	})
 	if len(all) == 0 {
-		return f, nil
+		return nil, nil
 	}
 	me, err := client.Me(ctx)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	type voice struct {
 		account  string
 		official bool
 	}
 	may := map[voice]bool{}
-	latest := map[string]forge.ReviewState{} // a comment takes no vote back
+	var admitted []forge.Review
 	for _, r := range all {
 		by := voice{r.Author, r.Official}
 		if strings.EqualFold(r.Author, me) {
 			continue
 		}
-		bot := a.isBot(r.Author)
-		if _, known := may[by]; !known && !bot {
-			if may[by], err = client.MayReview(ctx, r); err != nil {
-				return f, err
+		if _, known := may[by]; !known {
+			if may[by], err = a.mayReview(ctx, client, r); err != nil {
+				return nil, err
 			}
 		}
-		if !may[by] && !bot {
-			continue
+		if may[by] {
+			admitted = append(admitted, r)
 		}
-		if r.State != forge.Comments && !bot {
+	}
+	return admitted, nil
+}
+
+func (a *Activities) mayReview(ctx context.Context, client *forge.Client, r forge.Review) (bool, error) {
+	if a.isBot(r.Author) {
+		return true, nil
+	}
+	return client.MayReview(ctx, r)
+}
+
+// approversIn returns the accounts whose latest vote in the reviews is an approval, without the author's. A comment takes
+// no vote back.
+func (a *Activities) approversIn(list []forge.Review, author string) (approvers []string) {
+	latest := map[string]forge.ReviewState{}
+	for _, r := range list {
+		if r.State != forge.Comments && !a.isBot(r.Author) {
 			latest[r.Author] = r.State
 		}
-		if r.State == forge.Approves {
-			continue
-		}
-		comments, err := client.ReviewComments(ctx, in.Pull, r.ID)
-		if err != nil {
-			return f, err
-		}
-		comments = slices.DeleteFunc(comments, func(c forge.Comment) bool { return c.Resolved || !strings.EqualFold(c.Author, r.Author) })
-		f.reviews = append(f.reviews, review{r, comments})
 	}
 	for account, state := range latest {
 		if state == forge.Approves && !strings.EqualFold(account, author) {
-			f.approvers = append(f.approvers, account)
+			approvers = append(approvers, account)
 		}
 	}
-	slices.Sort(f.approvers)
-	return f, nil
+	slices.Sort(approvers)
+	return approvers
 }
 
 // isBot reports whether the worker is configured to read an account's reviews.
