@@ -91,8 +91,8 @@ type Labeled struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// StartLabeled starts the ticket of an issue that has the label, if somebody set it who may write to the repository, and the
-// text of the issue is as it was then. It does nothing where there is a ticket already.
+// StartLabeled starts the ticket of an issue that has the label, if a person with write permission set it and the text of
+// the issue has not changed since. It does nothing if there is a ticket already.
 func (a *Activities) StartLabeled(ctx context.Context, r Rule, issue int) (out Labeled, err error) {
 	defer beat(ctx)()
 	t := r.Ticket

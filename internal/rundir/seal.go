@@ -83,11 +83,10 @@ func (s seal) isSame(other seal) bool {
 	return s.Chain == other.Chain && slices.Equal(s.Executions, other.Executions)
 }
 
-// writeSeal replaces the seal, and puts it on disk: of a log that is newer than its seal, the lines at the end count as
-// foreign. Only who has the record's lock reads the seal, so that it may be written over: that costs no commit of the
-// file system's journal, as a new file would. A shorter seal is filled up with line feeds, so that one write, which a
-// kill does not divide, leaves no byte of the longer one. After a power cut that left it unreadable, the seal covers
-// nothing.
+// writeSeal replaces the seal and syncs it to disk: without it, new lines at the end of the log would count as foreign.
+// The seal is read only under the record's lock, so it can be overwritten in place. That saves the journal commit of the
+// file system that a new file would cost. A shorter seal is padded with line feeds, so that a single write replaces all
+// bytes of the old one, even if this process is killed. If a power cut leaves the seal unreadable, it covers nothing.
 func (j *journal) writeSeal(next seal) error {
 	b, err := marshalFile(next)
 	if err != nil {
