@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,8 +125,6 @@ func usageOf(resp provider.Response) run.Usage {
 		return run.Usage{}
 	}
 	u := *resp.Usage
-	if u.TotalTokens == 0 {
-		u.TotalTokens = u.InputTokens + u.OutputTokens
-	}
+	u.TotalTokens = cmp.Or(u.TotalTokens, u.InputTokens+u.OutputTokens)
 	return u
 }

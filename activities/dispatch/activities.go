@@ -226,10 +226,7 @@ func (d *Activities) Trust(_ context.Context, dir string) (TrustResult, error) {
 // Deliver sends the message to the session at the target's socket. It must be called only once,
 // because a second call sends the message again.
 func (d *Activities) Deliver(ctx context.Context, l dispatch.Message) (DeliverResult, error) {
-	mode := l.Request.Mode
-	if mode == "" {
-		mode = dispatch.FollowUp
-	}
+	mode := cmp.Or(l.Request.Mode, dispatch.FollowUp)
 	defer d.markInUse(l.Request.Target)()
 	failpoint.Hit("desk.before-deliver")
 	as, err := controlsocket.Client{Path: d.dirs.Socket(l.Request.Target)}.Send(ctx, controlsocket.Message{

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -72,10 +73,7 @@ func (a *Activities) PollPulls(ctx context.Context, in Poll) (out Polled, err er
 
 // pace returns the time until the next look. The last tenth of a limit is left to others.
 func (a *Activities) pace(pending bool, r forge.Rate) time.Duration {
-	pace := a.config.Pace
-	if pace == 0 {
-		pace = DefaultPace
-	}
+	pace := cmp.Or(a.config.Pace, DefaultPace)
 	if !pending {
 		pace *= 10
 	}

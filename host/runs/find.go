@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,9 +143,7 @@ func (c *Client) listRuns(ctx context.Context, query string, limit int) ([]Liste
 
 // listMatching returns the first runs of a query that match; a limit of zero means 100.
 func (c *Client) listMatching(ctx context.Context, query string, limit int, match func(Listed) bool) ([]Listed, error) {
-	if limit == 0 {
-		limit = 100
-	}
+	limit = cmp.Or(limit, 100)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	found := []Listed{}

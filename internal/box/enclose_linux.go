@@ -2,6 +2,7 @@ package box
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,9 +86,7 @@ func (e entry) prepareSpec(argv []string, dir string, env []string) (inside, err
 		return inside{}, err
 	}
 	in := inside{mounts: mounts, egress: e.spec.Egress, bridge: e.spec.Bridge, own: e.box.own, disk: limits.Disk, fence: fenceFD, dir: dir, env: env, argv: argv}
-	if in.dir == "" {
-		in.dir = e.spec.Tree
-	}
+	in.dir = cmp.Or(in.dir, e.spec.Tree)
 	if !filepath.IsAbs(in.dir) || !e.showsPath(mounts, links, in.dir) {
 		return inside{}, fmt.Errorf("working directory %q is not in the sandbox", in.dir)
 	}

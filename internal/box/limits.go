@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -25,9 +26,7 @@ func (l Limits) orDefault() Limits {
 		{&l.Processes, DefaultLimits.Processes},
 		{&l.Disk, DefaultLimits.Disk},
 	} {
-		if *m.value == 0 {
-			*m.value = m.standard
-		}
+		*m.value = cmp.Or(*m.value, m.standard)
 	}
 	return l
 }

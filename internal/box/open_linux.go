@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,10 +71,7 @@ func (b *Box) find(c Config) (err error) {
 		return err
 	}
 	if b.program = c.Program; b.program == "" {
-		path := c.Path
-		if path == "" {
-			path = os.Getenv("PATH")
-		}
+		path := cmp.Or(c.Path, os.Getenv("PATH"))
 		b.program, _ = proc.LookPath("bwrap", "", []string{"PATH=" + path})
 	}
 	if b.program == "" {
@@ -190,12 +188,7 @@ func readSetting(path string) string {
 // causeOf returns why bwrap does not start, by what it says and by the settings of the kernel.
 func causeOf(said string, setting func(path string) string) Cause {
 	says := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(said, part) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(said, part) })
 	}
 	refused := says("ermission denied", "not permitted", "user namespace")
 	switch {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,9 +106,7 @@ func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error
 
 // completeInside adds the directories that every command has to what the box shows.
 func (s *Spec) completeInside() error {
-	if s.Inside.Tree == "" {
-		s.Inside.Tree = s.Dir
-	}
+	s.Inside.Tree = cmp.Or(s.Inside.Tree, s.Dir)
 	s.Inside.Write = append(slices.Clip(s.Inside.Write), s.Home)
 	s.Inside.Own = append(slices.Clip(s.Inside.Own), s.Home, s.Cache)
 	if s.Cache == "" {

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -157,9 +158,7 @@ func (f *fold) takeProofs(p Proved) error {
 	}
 	if p.Permissions != nil {
 		s.Permissions = *p.Permissions
-		if s.Startup == nil {
-			s.Startup = p.Permissions.Current
-		}
+		s.Startup = cmp.Or(s.Startup, p.Permissions.Current)
 	}
 	return nil
 }

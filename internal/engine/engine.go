@@ -7,6 +7,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,9 +110,7 @@ func launch(program string, o Options) (*Engine, error) {
 			return nil, err
 		}
 	}
-	if e.log == "" {
-		e.log = db + ".log"
-	}
+	e.log = cmp.Or(e.log, db+".log")
 	log, err := openLog(e.log)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,10 +36,7 @@ func (b builder) checkRoom(ctx context.Context, stale int) error {
 	if err != nil || len(lines) < 2 {
 		return nil // the build names the fault of the go command
 	}
-	temporary := string(lines[1])
-	if temporary == "" {
-		temporary = os.TempDir()
-	}
+	temporary := cmp.Or(string(lines[1]), os.TempDir())
 	return findRoom([]need{
 		{string(lines[0]), uint64(stale) * roomOfPackage, "GOCACHE"},
 		{temporary, roomOfProgram, "TMPDIR"},

@@ -11,6 +11,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,9 +187,7 @@ func (p *Plan) openDraft(ctx context.Context) (*draft, error) {
 		return nil, err
 	}
 	p.Unnamed = committer == ""
-	if p.in.By == "" {
-		p.in.By = committer
-	}
+	p.in.By = cmp.Or(p.in.By, committer)
 	return d, nil
 }
 

@@ -3,6 +3,7 @@
 package notify
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -133,10 +134,7 @@ func (n Notice) ClipGoal() Notice {
 
 // Title says in one line which run it is and what it wants.
 func (n Notice) Title() string {
-	name := string(n.Name)
-	if name == "" {
-		name = n.Repository
-	}
+	name := cmp.Or(string(n.Name), n.Repository)
 	switch n.Kind {
 	case Approval:
 		return name + " waits for your approval"

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -52,10 +53,7 @@ func writeBaseline(list []Check) string {
 
 // outcomeLine returns a check's outcome in one line.
 func outcomeLine(c Check) string {
-	how := oneLine(c.Outcome, 300)
-	if how == "" {
-		how = "not passed"
-	}
+	how := cmp.Or(oneLine(c.Outcome, 300), "not passed")
 	if c.Before {
 		how += "; it also failed before any change"
 	}

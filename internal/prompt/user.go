@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -76,10 +77,7 @@ func writeGuidance(list []run.Guidance) string {
 	var b strings.Builder
 	b.WriteString("Oldest first. The user's words are binding; if two contradict each other, the later one counts.\n")
 	for i, g := range list {
-		title := guidanceTitles[g.Kind]
-		if title == "" {
-			title = "Recorded"
-		}
+		title := cmp.Or(guidanceTitles[g.Kind], "Recorded")
 		fmt.Fprintf(&b, "\n## %d. %s (iteration %d)\n\n%s", i+1, title, g.Iteration, quoteData("", g.Text, run.MaxTextBytes))
 	}
 	return b.String()

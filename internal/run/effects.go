@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,10 +137,7 @@ func (s *Snapshot) rejectApproval(p ApprovalRejected) {
 		return
 	}
 	s.clearApproval()
-	reason := p.Reason
-	if reason == "" {
-		reason = "no reason was given"
-	}
+	reason := cmp.Or(p.Reason, "no reason was given")
 	if asked != nil && !p.Final {
 		s.addPermit(*asked, Permit{Reason: reason})
 		s.Next = Step{Do: Work, Phase: s.Phase()}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -179,12 +180,8 @@ type Limit struct {
 
 // WithDefaults returns the limits with zero values replaced.
 func (l Limit) WithDefaults() Limit {
-	if l.Provider == 0 {
-		l.Provider = 5 * time.Minute
-	}
-	if l.Check == 0 {
-		l.Check = 3 * time.Minute
-	}
+	l.Provider = cmp.Or(l.Provider, 5*time.Minute)
+	l.Check = cmp.Or(l.Check, 3*time.Minute)
 	return l
 }
 

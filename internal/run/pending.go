@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -114,10 +115,7 @@ func (s *Snapshot) NewApproval() ApprovalRequested {
 
 // NewQuestion returns the event payload of the question about to be asked.
 func (s *Snapshot) NewQuestion() QuestionRaised {
-	asker := s.After.Phase
-	if asker == "" {
-		asker = Evaluate
-	}
+	asker := cmp.Or(s.After.Phase, Evaluate)
 	return QuestionRaised{QuestionID: fmt.Sprintf(QuestionForm, s.State.Iteration, s.Asked+1), Question: *s.Question, Asker: asker}
 }
 

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -14,13 +15,7 @@ type Choice struct {
 
 // Over returns c with its empty members taken from below.
 func (c Choice) Over(below Choice) Choice {
-	if c.Model == "" {
-		c.Model = below.Model
-	}
-	if c.Mode == "" {
-		c.Mode = below.Mode
-	}
-	return c
+	return Choice{Model: cmp.Or(c.Model, below.Model), Mode: cmp.Or(c.Mode, below.Mode)}
 }
 
 // maxModel bounds the name of a model in bytes.

@@ -2,6 +2,7 @@ package udiff
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -124,13 +125,7 @@ func (h Header) Append(out []byte, hunks bool) []byte {
 }
 
 func (h Header) appendIndex(out []byte) []byte {
-	old, new := h.OldID, h.NewID
-	if old == "" {
-		old = nullID
-	}
-	if new == "" {
-		new = nullID
-	}
+	old, new := cmp.Or(h.OldID, nullID), cmp.Or(h.NewID, nullID)
 	out = fmt.Appendf(out, "index %s..%s", old, new)
 	if h.OldMode == h.NewMode {
 		out = append(out, " "+h.OldMode...)

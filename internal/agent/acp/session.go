@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -250,9 +251,7 @@ func (s *session) closeEvents(exit agent.Exit, itself bool, cause error) {
 		return
 	}
 	if !itself {
-		if cause == nil {
-			cause = errSilent
-		}
+		cause = cmp.Or(cause, errSilent)
 		exit = agent.Exit{Code: -1, Stderr: strings.TrimSpace(s.child.Stderr() + "\n" + cause.Error())}
 	}
 	s.events.Close(exit)

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -73,9 +74,7 @@ func errorText(r resultFrame) string {
 // classifyError says whether an error of the API can be retried. An error without
 // a status never reached the API, or was cut off.
 func classifyError(status int, word, text string) *failure.Error {
-	if status == 0 {
-		status = statusOfWord[word]
-	}
+	status = cmp.Or(status, statusOfWord[word])
 	if status == 0 {
 		return newError(failure.Unknown, true, "%s", text)
 	}

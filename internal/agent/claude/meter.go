@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"cmp"
+
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -31,10 +33,7 @@ func (m *meter) addResult(r resultFrame) {
 	if w := windowOfModel(r.Models, m.model); w > 0 {
 		m.window = w
 	}
-	total := r.Total
-	if total == nil {
-		total = r.OldTotal
-	}
+	total := cmp.Or(r.Total, r.OldTotal)
 	switch {
 	case r.Since != nil:
 		for _, u := range r.Since {

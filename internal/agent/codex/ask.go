@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -36,9 +37,7 @@ func (s *session) takeRequest(f frame) {
 		return
 	}
 	p.CallID, p.Input, p.Dir = s.uniqueCallID(r, f.ID), raw, r.Dir
-	if p.Reason == "" {
-		p.Reason = r.Reason
-	}
+	p.Reason = cmp.Or(p.Reason, r.Reason)
 	s.approvals.made[p.CallID] = true
 	s.approvals.pending[p.CallID] = &approval{
 		id: f.ID, turn: r.TurnID, ends: kind.ends,

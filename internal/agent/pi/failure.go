@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -34,9 +35,7 @@ var resetPattern = regexp.MustCompile(`Try again in ~(\d+) min`)
 // classifyError says whether an error at which pi gave up can be retried.
 func classifyError(text string) error {
 	now := time.Now()
-	if text == "" {
-		text = "the turn failed without a reason"
-	}
+	text = cmp.Or(text, "the turn failed without a reason")
 	status, body, guessed := 0, text, false
 	if at := apiError.FindStringSubmatch(text); at != nil {
 		status, _ = strconv.Atoi(at[1])

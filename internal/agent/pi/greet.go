@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,9 +42,7 @@ func (s *session) checkState(ctx context.Context) error {
 		return err
 	}
 	s.id, s.model = now.SessionID, now.Model
-	if s.id == "" {
-		s.id = s.o.Resume
-	}
+	s.id = cmp.Or(s.id, s.o.Resume)
 	s.Queue.Put(agent.Started{SessionID: s.id, Resumed: s.o.Resume != ""})
 	return nil
 }

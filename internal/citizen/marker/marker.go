@@ -5,6 +5,7 @@
 package marker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -187,9 +188,7 @@ func WriteReceiver(dir string, m Receiver, now time.Time) error {
 	if err := p.UnmarshalText([]byte(m.Provenance)); err != nil {
 		return fmt.Errorf("receiver marker of %s: %w", m.GardenID, err)
 	}
-	if m.OwnerKind == "" {
-		m.OwnerKind = ClaudeCodeCLI
-	}
+	m.OwnerKind = cmp.Or(m.OwnerKind, ClaudeCodeCLI)
 	form := receiverForm{
 		m.GardenID, m.Backend, m.NativeSessionID, m.Owner.PID, m.Owner.StartKey, m.OwnerKind, p, document.Stamp(now),
 	}

@@ -8,6 +8,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -125,9 +126,7 @@ type chat struct {
 
 // New makes the provider.
 func New(c Config) provider.Provider {
-	if c.Idle == 0 {
-		c.Idle = DefaultIdle
-	}
+	c.Idle = cmp.Or(c.Idle, DefaultIdle)
 	return chat{c, new(atomic.Bool)}
 }
 

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,9 +23,7 @@ func limitError(e *failure.Error, header http.Header, named time.Duration, now t
 	if wait > failure.MaxRetryAfter {
 		return &failure.Limited{Until: now.Add(wait), Cause: e}
 	}
-	if e.RetryAfter == 0 {
-		e.RetryAfter = wait
-	}
+	e.RetryAfter = cmp.Or(e.RetryAfter, wait)
 	return e
 }
 

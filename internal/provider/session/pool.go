@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -36,9 +37,7 @@ type waitingAgent struct {
 // NewPool returns a pool that keeps each agent for the given time; zero means
 // DefaultKeep.
 func NewPool(keep time.Duration) *Pool {
-	if keep == 0 {
-		keep = DefaultKeep
-	}
+	keep = cmp.Or(keep, DefaultKeep)
 	return &Pool{keepFor: keep, waits: map[string]*waitingAgent{}}
 }
 

@@ -203,10 +203,7 @@ func (f *Follower) printClosed(ctx context.Context, e runs.Execution) (run.Statu
 	if status := statusAfter(f.Last); status.Terminal() {
 		return status, nil
 	}
-	why := e.Outcome
-	if why == "" {
-		why = string(e.Status)
-	}
+	why := cmp.Or(e.Outcome, string(e.Status))
 	return "", fmt.Errorf("the workflow of run %s ended (%s) before the run did: continue from its record with `starter resume`", f.ID, why)
 }
 

@@ -2,6 +2,7 @@
 package newrun
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -100,8 +101,6 @@ func (f *Flags) hurry() {
 	if !f.quick {
 		return
 	}
-	if f.roles.Planner == "" {
-		f.roles.Planner = run.NoPlanner
-	}
+	f.roles.Planner = cmp.Or(f.roles.Planner, run.NoPlanner)
 	f.noBaseline = f.noBaseline || len(f.Checks) > 0
 }

@@ -1,6 +1,7 @@
 package newrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,9 +92,7 @@ func (f Flags) ReadWords(in *run.Input) error {
 	if err := in.Tools.UnmarshalText([]byte(f.Tools)); err != nil {
 		return usage.Errorf("--tools: %w", err)
 	}
-	if f.Sandbox == "" {
-		f.Sandbox = string(run.SandboxRequired)
-	}
+	f.Sandbox = cmp.Or(f.Sandbox, string(run.SandboxRequired))
 	if err := in.Sandbox.UnmarshalText([]byte(f.Sandbox)); err != nil {
 		return usage.Errorf("--sandbox: %w", err)
 	}

@@ -2,6 +2,7 @@
 package waits
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -119,9 +120,7 @@ func PrintAccepted(c *factory.Factory, r runref.Found, about, verdict string) er
 			Result string   `json:"result"`
 		}{r.ID, r.Name, about, verdict})
 	}
-	if about == "" {
-		about = "run"
-	}
+	about = cmp.Or(about, "run")
 	c.Printf("%s of %s: %s\n", about, r.ShownName(), verdict)
 	return nil
 }

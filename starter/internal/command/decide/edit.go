@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -56,9 +57,7 @@ func editPending(ctx context.Context, c *factory.Factory, r runref.Found, d run.
 	case p.Approval.Permission != nil:
 		return fmt.Errorf("run %s waits with a tool: only a patch can be edited", r.ShownName())
 	}
-	if d.ApprovalID == "" {
-		d.ApprovalID = p.Approval.ApprovalID
-	}
+	d.ApprovalID = cmp.Or(d.ApprovalID, p.Approval.ApprovalID)
 	done := func() {}
 	if file == "" {
 		d.Patch, file, done, err = editText(c, r, *p.Approval)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -68,10 +69,7 @@ func readyGrant(ctx context.Context, c *factory.Factory, client *runs.Client, g 
 	if err := newrun.Probe(ctx, c, client, &g.Run); err != nil {
 		return err
 	}
-	checks := strings.Join(g.Run.Checks, "; ")
-	if checks == "" {
-		checks = "evaluator " + g.Run.Providers.Evaluator
-	}
+	checks := cmp.Or(strings.Join(g.Run.Checks, "; "), "evaluator "+g.Run.Providers.Evaluator)
 	fmt.Fprintf(c.Err, "starter: the agent may start runs on %s, %d at once and %d in all: by %s, judged by %s; you approve each patch\n",
 		display.Line(g.Run.Repository.Path), g.AtOnce, g.Total, display.OneLine(g.Run.Providers.Developer, 60), display.OneLine(checks, 200))
 	return nil

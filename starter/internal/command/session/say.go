@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,9 +83,7 @@ func printTaken(c *factory.Factory, id session.ID, about, verdict string) error 
 	if c.JSON {
 		return c.PrintJSON(map[string]string{"sessionId": string(id), "id": about, "result": verdict})
 	}
-	if about == "" {
-		about = "session " + string(id)
-	}
+	about = cmp.Or(about, "session "+string(id))
 	c.Printf("%s: %s\n", about, verdict)
 	return nil
 }
@@ -138,9 +137,7 @@ func sessionDoing(s session.Snapshot) string {
 		session.Lost: "the worker that owned the agent is gone", session.Dead: "the agent's process ended",
 		session.Foreign: "another process has the agent's session", session.Unable: "the agent does not start",
 	}[s.State]
-	if text == "" {
-		text = "the session is " + string(s.State)
-	}
+	text = cmp.Or(text, "the session is "+string(s.State))
 	if s.Reason != "" {
 		text += ": " + story.OneLine(s.Reason, 200)
 	}

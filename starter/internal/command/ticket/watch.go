@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,9 +69,7 @@ wait, what is left of the server's limit of calls, and which labels do not count
 
 // repositoryOf returns the repository on a server that a remote of a directory names.
 func repositoryOf(ctx context.Context, dir, remote string) (forge.Repo, error) {
-	if remote == "" {
-		remote = "origin"
-	}
+	remote = cmp.Or(remote, "origin")
 	out, err := git.Repo{Dir: dir}.Run(ctx, "config", "--get", "remote."+remote+".url")
 	if git.ExitCode(err) == 1 {
 		return forge.Repo{}, fmt.Errorf("the repository has no remote %s: add it, or name another with --remote", remote)

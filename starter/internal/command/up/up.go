@@ -2,6 +2,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -103,9 +104,7 @@ func runLocally(ctx context.Context, c *factory.Factory, f upFlags) error {
 			return usage.Errorf("%s %d: want 0 to 65535", name, port)
 		}
 	}
-	if f.db == "" {
-		f.db = filepath.Join(c.RunsDir, localhost.Database)
-	}
+	f.db = cmp.Or(f.db, filepath.Join(c.RunsDir, localhost.Database))
 	started := func() {}
 	if !f.forDemo {
 		var err error
