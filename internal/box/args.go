@@ -1,6 +1,7 @@
 package box
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -94,7 +95,7 @@ func (in inside) command() []string {
 // is read-only, the files of the box's own processes too.
 func (h host) args() []string {
 	a := []string{"--ro-bind", "/usr", "/usr"}
-	for _, name := range sortedKeys(h.links) {
+	for _, name := range slices.Sorted(maps.Keys(h.links)) {
 		a = append(a, "--symlink", h.links[name], "/"+name)
 	}
 	for _, path := range slices.Concat(h.dirs, h.etc) {
@@ -120,13 +121,4 @@ func (m mount) args(fenceFD int, size string) []string {
 		return []string{"--size", size, "--perms", "0700", string(private), m.to}
 	}
 	return []string{string(m.kind), m.from, m.to}
-}
-
-func sortedKeys(m map[string]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,7 +120,7 @@ func (e entry) showsPath(mounts []mount, links resolver, path string) bool {
 			seen = append(seen, m.to, to)
 		}
 	}
-	top := slices.ContainsFunc(sortedKeys(e.box.host.links), func(name string) bool { return isUnder(path, "/"+name) })
+	top := slices.ContainsFunc(slices.Collect(maps.Keys(e.box.host.links)), func(name string) bool { return isUnder(path, "/"+name) })
 	return underAny(real, seen...) && (top || underAny(path, seen...))
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -55,10 +56,8 @@ func (d *detector) pythonTests() (names []string) {
 
 // saysPytest reports whether a file of the project names pytest.
 func (d *detector) saysPytest() bool {
-	for _, name := range []string{"pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"} {
-		if d.hasFile(name) {
-			return true
-		}
+	if slices.ContainsFunc([]string{"pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"}, d.hasFile) {
+		return true
 	}
 	requirements, _ := fs.Glob(d.repo, "*requirements*.txt")
 	for _, name := range append(requirements, "pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "Pipfile", "uv.lock", "poetry.lock") {

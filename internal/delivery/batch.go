@@ -161,12 +161,7 @@ func (j Job) validate() error {
 
 // NeedsArtifact reports whether the batch refers to an artifact, which its reader has to read.
 func (b Batch) NeedsArtifact() bool {
-	for _, j := range b.Jobs {
-		if len(j.Artifacts) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Jobs, func(j Job) bool { return len(j.Artifacts) > 0 })
 }
 
 // Limits are the times of one thread's deliveries. Zero members mean the defaults.

@@ -1,7 +1,9 @@
 package egress
 
 import (
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -50,10 +52,7 @@ func (l *listener) closeAll() {
 	default:
 		close(l.closed)
 	}
-	var all []*session
-	for s := range l.open {
-		all = append(all, s)
-	}
+	all := slices.Collect(maps.Keys(l.open))
 	l.mu.Unlock()
 	l.Listener.Close()
 	for _, s := range all {

@@ -138,15 +138,7 @@ var ErrUnchanged = errors.New("it has not changed")
 // isCode reports whether the error is an answer with one of the codes.
 func isCode(err error, codes ...int) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return false
-	}
-	for _, code := range codes {
-		if e.Code == code {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(codes, e.Code)
 }
 
 // call sends one request below the repository's path, or to an absolute URL, and decodes the answer into out, if it is

@@ -126,9 +126,7 @@ func positionOf(rest []Line, first Line) int {
 // neighbourRanges returns the ranges [from, to) of neighbouring numbers, and of the places of insertions.
 func neighbourRanges(numbers []int, sides ...*side) (list [][2]int) {
 	for _, s := range sides {
-		for at := range s.inserted {
-			numbers = append(numbers, at)
-		}
+		numbers = slices.AppendSeq(numbers, maps.Keys(s.inserted))
 	}
 	slices.Sort(numbers)
 	for _, n := range slices.Compact(numbers) {

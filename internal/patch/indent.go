@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,19 +152,9 @@ func (r reindent) explainsAll(pairs []indentPair) bool {
 }
 
 func allStartWith(indents []string, prefix string) bool {
-	for _, s := range indents {
-		if !strings.HasPrefix(s, prefix) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(indents, func(s string) bool { return !strings.HasPrefix(s, prefix) })
 }
 
 func anyContains(indents []string, c string) bool {
-	for _, s := range indents {
-		if strings.Contains(s, c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(indents, func(s string) bool { return strings.Contains(s, c) })
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -198,10 +199,6 @@ func isDiffLine(line []byte) bool { return len(line) > 0 && strings.IndexByte("+
 
 // isContent reports whether a line belongs to an answer's form: a fence, a marker or the header of a diff.
 func isContent(line []byte) bool {
-	for _, mark := range []string{"```", "~~~", "<<<AIO_", "[PATCH_", "diff --git ", "--- ", "+++ ", "@@ "} {
-		if bytes.HasPrefix(line, []byte(mark)) {
-			return true
-		}
-	}
-	return false
+	marks := []string{"```", "~~~", "<<<AIO_", "[PATCH_", "diff --git ", "--- ", "+++ ", "@@ "}
+	return slices.ContainsFunc(marks, func(mark string) bool { return bytes.HasPrefix(line, []byte(mark)) })
 }

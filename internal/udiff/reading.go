@@ -84,22 +84,12 @@ func isSeparator(l Line) bool {
 
 // hasChanges reports whether a line is added or deleted, separators excepted.
 func hasChanges(lines []Line) bool {
-	for _, l := range lines {
-		if l.Op != Context && !isSeparator(l) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lines, func(l Line) bool { return l.Op != Context && !isSeparator(l) })
 }
 
 // onlyAdds reports whether no line of lines can be checked against a file.
 func onlyAdds(lines []Line) bool {
-	for _, l := range lines {
-		if l.Op != Insert && !l.isEmpty() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(lines, func(l Line) bool { return l.Op != Insert && !l.isEmpty() })
 }
 
 // withoutProse returns the hunk without a paragraph at its end. The paragraph has to follow an empty line,

@@ -2,6 +2,7 @@ package editor
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,14 +97,7 @@ func checkMessage(line []byte) *sdk.RequestError {
 	return nil
 }
 
-func isBlank(line []byte) bool {
-	for _, b := range line {
-		if b != ' ' && b != '\t' && b != '\r' {
-			return false
-		}
-	}
-	return true
-}
+func isBlank(line []byte) bool { return len(bytes.Trim(line, " \t\r")) == 0 }
 
 // refuse answers a line that has no id which could be read.
 func (m *messages) refuse(e *sdk.RequestError) {
