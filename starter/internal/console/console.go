@@ -57,13 +57,23 @@ func (c *Console) GiveBack() {
 	}
 }
 
-func (c *Console) Getenv(name string) string {
-	for _, entry := range c.Environ {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
+// ReadInput reads a file, or the standard input for -: one byte more than most if it is longer.
+func (c *Console) ReadInput(name string, most int) ([]byte, error) {
+	in := c.In
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
 		}
+		defer f.Close()
+		in = f
 	}
-	return ""
+	return io.ReadAll(io.LimitReader(in, int64(most)+1))
+}
+
+func (c *Console) Getenv(name string) string {
+	value, _ := c.LookupEnv(name)
+	return value
 }
 
 func (c *Console) LookupEnv(name string) (string, bool) {

@@ -3,8 +3,6 @@ package newrun
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -80,18 +78,9 @@ func plainGoal(what, text string) (string, error) {
 }
 
 func readGoalFile(c *factory.Factory, name string) (string, error) {
-	in := c.In
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return "", fmt.Errorf("goal: %w", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	b, err := io.ReadAll(io.LimitReader(in, run.MaxGoalBytes+1))
+	b, err := c.ReadInput(name, run.MaxGoalBytes)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("goal: %w", err)
 	}
 	if len(b) > run.MaxGoalBytes { // it may end within a character
 		return string(b), nil

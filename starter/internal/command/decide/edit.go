@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,16 +105,7 @@ func editText(c *factory.Factory, r runref.Found, a run.PendingApproval) (text, 
 }
 
 func readPatch(c *factory.Factory, file string) (string, error) {
-	in := c.In
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		in = f
-	}
-	b, err := io.ReadAll(io.LimitReader(in, run.MaxEditBytes+1))
+	b, err := c.ReadInput(file, run.MaxEditBytes)
 	if err == nil && len(strings.TrimSpace(string(b))) == 0 {
 		err = fmt.Errorf("%s is empty", file)
 	}

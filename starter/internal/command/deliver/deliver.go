@@ -4,8 +4,6 @@ package deliver
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,16 +72,7 @@ func readBatch(c *factory.Factory, file string) (p activities.EnqueueInput, err 
 	if file == "" {
 		return p, usage.Errorf("no --file given: name the file that holds the batch, or - for standard input")
 	}
-	in := c.In
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return p, usage.Errorf("batch_unreadable: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	b, err := io.ReadAll(io.LimitReader(in, maxBatchFile+1))
+	b, err := c.ReadInput(file, maxBatchFile)
 	if err != nil {
 		return p, usage.Errorf("batch_unreadable: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,7 +60,7 @@ that no session has. An interrupt ends the waiting, never the dispatch.`,
 // looks at the registry.
 func newMessage(c *factory.Factory, target string, f dispatchFlags) (dispatch.Message, error) {
 	if f.message == "-" {
-		text, err := readMessage(c.In)
+		text, err := readMessage(c)
 		if err != nil {
 			return dispatch.Message{}, err
 		}
@@ -84,9 +83,9 @@ func newMessage(c *factory.Factory, target string, f dispatchFlags) (dispatch.Me
 
 // readMessage reads a message and the end of its line. It reads no more bytes than both can
 // have, and refuses a longer input.
-func readMessage(in io.Reader) (string, error) {
+func readMessage(c *factory.Factory) (string, error) {
 	const most = dispatch.MaxMessage*utf8.UTFMax + 1
-	b, err := io.ReadAll(io.LimitReader(in, most+1))
+	b, err := c.ReadInput("-", most)
 	if err != nil {
 		return "", err
 	}

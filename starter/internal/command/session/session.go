@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -293,7 +292,7 @@ func textArgument(c *factory.Factory, arg string) (string, error) {
 		return arg, nil
 	}
 	const most = session.MaxMessage + 4096
-	b, err := io.ReadAll(io.LimitReader(c.In, most+1))
+	b, err := c.ReadInput("-", most)
 	if err == nil && len(b) > most {
 		err = usage.Errorf("the message is too long: at most %d bytes can be said, put the rest into a file of the repository", session.MaxMessage)
 	}
