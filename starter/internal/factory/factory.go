@@ -4,9 +4,13 @@
 package factory
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -155,4 +159,33 @@ func (c *Factory) checkRunsDir() error {
 		return usage.Errorf("no runs directory, because neither XDG_STATE_HOME nor HOME names a directory: give --runs-dir DIR")
 	}
 	return c.shareRecords()
+}
+
+// AskToAgree asks the person at the terminal. Anything but yes is an error, after which nothing is done.
+func (c *Factory) AskToAgree(question string) error {
+	if !c.Interactive {
+		return usage.Errorf("nothing was changed: this is not a terminal, so agree with --yes")
+	}
+	c.Printf("%s [y/N] ", question)
+	line, _ := bufio.NewReader(c.In).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was changed")
+}
+
+// Call runs a command of this program in this process, without a terminal, and returns its output. In args, untrusted
+// values must follow an equals sign or the end of the flags, so that they are not read as flags.
+func (c *Factory) Call(ctx context.Context, args ...string) ([]byte, error) {
+	args = append([]string{args[0], "--runs-dir=" + c.RunsDir, "--task-queue=" + c.Queue}, args[1:]...)
+	var out, said bytes.Buffer
+	child := c.Fork(console.Console{
+		Program: c.Program, Args: args, In: strings.NewReader(""), Out: &out, Err: &said, Environ: c.Environ, Now: c.Now,
+		Width: func() int { return 0 }, Supervised: c.Supervised,
+	})
+	if code := child.Run(ctx); code != 0 && child.Failed == nil {
+		return nil, fmt.Errorf("it ended with exit code %d", code)
+	}
+	return out.Bytes(), child.Failed
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
+	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/usage"
 )
 
@@ -291,4 +292,15 @@ func chosenChecks(c *factory.Factory, f Flags, files fs.FS) ([]string, error) {
 		f.Origins["check"] = run.FromDetection
 	}
 	return found.CommandList(), nil
+}
+
+// MayName refuses a provider that only a person names, as a repository's file may not name it.
+func MayName(provider string) error {
+	if _, err := catalog.Parse(provider); err != nil {
+		return err
+	}
+	if why := settings.Loosens("provider", provider); why != "" {
+		return fmt.Errorf("%s %s: a person names it, in the settings or by `starter run`; name an agent or a model, such as claude", display.OneLine(provider, 200), why)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package newrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -69,4 +70,18 @@ func filesOf(ctx context.Context, src workspace.Source) (_ fs.FS, done func()) {
 	}
 	files := workspace.OpenCommit(ctx, src.Root, src.Base)
 	return files, func() { files.Close() }
+}
+
+// Begin gives the run a name and the branch that goes with it, and starts it. The template is the
+// branch's; empty means run.DefaultBranch.
+func Begin(ctx context.Context, c *factory.Factory, client *runs.Client, in *run.Input, template string) error {
+	return explainTaken(client.Begin(ctx, in, c.RunsDir, template), template)
+}
+
+// explainTaken says what to do about a branch that is not free.
+func explainTaken(err error, template string) error {
+	if errors.Is(err, workspace.ErrBranchTaken) {
+		return fmt.Errorf("%w: choose another branch in the file or flag that names it (%s), or rename the one that is there", err, template)
+	}
+	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -72,4 +74,15 @@ func localEngine(c *factory.Factory) (engine.File, bool) {
 	}
 	f, err := engine.ReadFile(target.RunsDir)
 	return f, err == nil && f.Sandbox != ""
+}
+
+// Host returns what runs checks on this machine as a worker with these toolchains does.
+func Host(c *factory.Factory, toolchains []string) (host.Config, error) {
+	config := host.Config{Environ: c.Environ}
+	for _, dir := range toolchains {
+		if err := config.AddToolchain(dir); err != nil {
+			return config, usage.Errorf("--toolchain %s: %w", display.Line(dir), err)
+		}
+	}
+	return config, nil
 }
