@@ -158,7 +158,7 @@ func (p *page) viewOf(ctx context.Context, s seen, want asked) runView {
 	adrift := s.Adrift && !v.Over
 	if adrift {
 		v.Waiting = false
-		v.Adrift = display.Line(fmt.Sprintf("The workflow of this run was ended from outside (%s): continue from its record with `starter resume %s`.", s.Outcome, f.RunID))
+		v.Adrift = display.Line(fmt.Sprintf("The run is not over, but %s: continue from its record with `starter resume %s`.", s.AdriftReason(), f.RunID))
 	}
 	if f.Baseline != nil {
 		v.Baseline = display.Line(f.Baseline.Summary())

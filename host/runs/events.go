@@ -15,9 +15,13 @@ import (
 
 // Events returns the run's events after the given event, or all events when after is empty.
 // It asks the earlier executions of a long run for the events that they know. It reads the
-// events that no execution knows any more from the record.
+// events that no execution knows any more from the record, and all events of a run that is over and that the engine does
+// not know.
 func (c *Client) Events(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
 	res, err := queryRun[workflows.EventsResult](ctx, c, id, "", workflows.EventsQuery, workflows.EventsInput{After: after})
+	if c.endedRecord(id, err) != nil {
+		return c.withRecorded(id, after, nil)
+	}
 	if err != nil || isWhole(res, after) {
 		return res.Events, err
 	}

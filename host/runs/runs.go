@@ -185,17 +185,41 @@ func Paused(err error) bool {
 
 // State returns the run's state.
 func (c *Client) State(ctx context.Context, id run.ID) (run.State, error) {
-	return queryRun[run.State](ctx, c, id, "", workflows.StateQuery)
+	state, err := queryRun[run.State](ctx, c, id, "", workflows.StateQuery)
+	if s := c.endedRecord(id, err); s != nil {
+		return s.State, nil
+	}
+	return state, err
 }
 
 // Pending returns the approval, question or usage limit that the run waits for.
 func (c *Client) Pending(ctx context.Context, id run.ID) (run.Pending, error) {
-	return queryRun[run.Pending](ctx, c, id, "", workflows.PendingQuery)
+	p, err := queryRun[run.Pending](ctx, c, id, "", workflows.PendingQuery)
+	if s := c.endedRecord(id, err); s != nil {
+		return s.Pending(), nil
+	}
+	return p, err
 }
 
 // Facts returns the run's branch, usage and settings.
 func (c *Client) Facts(ctx context.Context, id run.ID) (rundir.Facts, error) {
-	return queryRun[rundir.Facts](ctx, c, id, "", workflows.FactsQuery)
+	facts, err := queryRun[rundir.Facts](ctx, c, id, "", workflows.FactsQuery)
+	if s := c.endedRecord(id, err); s != nil {
+		return rundir.FactsOf(s), nil
+	}
+	return facts, err
+}
+
+// endedRecord returns the record of a run that is over and that the engine does not know any more, as after 30 days or with
+// a new database; nil: err is another one, the run is not over, or its record is not on this host.
+func (c *Client) endedRecord(id run.ID, err error) *run.Snapshot {
+	if _, gone := errors.AsType[*NotFoundError](err); !gone {
+		return nil
+	}
+	if s := c.openSources(id).snapshot(); s != nil && s.State.Status.Terminal() {
+		return s
+	}
+	return nil
 }
 
 // Result waits for the end of the run and returns how it ended. It needs no worker. An error

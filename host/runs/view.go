@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -43,6 +44,17 @@ const (
 
 // Over reports whether the run has ended.
 func (v View) Over() bool { return v.State.Status.Terminal() }
+
+// Known reports whether the engine knows the run. It forgets runs that ended 30 days ago, and all with its database.
+func (v View) Known() bool { return v.execution != "" }
+
+// AdriftReason says why a run that is not over has no open workflow.
+func (v View) AdriftReason() string {
+	if !v.Known() {
+		return "the engine does not know the workflow"
+	}
+	return fmt.Sprintf("the workflow was ended from outside (%s)", v.Outcome)
+}
 
 // Needs says what the run needs from a person.
 func (v View) Needs() Needs {

@@ -2,9 +2,13 @@ package runs_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -40,5 +44,47 @@ func TestAViewOfARunOnTheEngine(t *testing.T) {
 	}
 	if _, err := c.View(t.Context(), "20260612T090000-ffffff"); err == nil {
 		t.Error("got a view of a run that nobody knows")
+	}
+}
+
+// forgetful is a Temporal that knows no workflow.
+type forgetful struct{ client.Client }
+
+func (forgetful) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return nil, serviceerror.NewNotFound("no such workflow")
+}
+
+// TestARunThatOnlyItsRecordKnows asks about runs that the engine has forgotten.
+func TestARunThatOnlyItsRecordKnows(t *testing.T) {
+	in := run.Input{RunID: "r", Goal: "x", Policy: run.Always, Tools: run.AskTools, Sandbox: run.SandboxOff, Repository: run.Repository{Path: "/r", Base: "c"}, Providers: run.Providers{Planner: "replay:/a", Developer: "replay:/a", Fixer: "replay:/a"}}
+	s := run.New(in)
+	var events []run.Event
+	record := func(p run.Payload) {
+		e := s.Event(time.Unix(int64(len(events)), 0).UTC(), p)
+		if err := s.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	record(run.RunCreated{Input: in, Branch: "ratchet/r", Format: run.Format})
+	c := runs.New(forgetful{}, "q")
+	c.RunsDir = recordOf(t, events)
+	if _, err := c.Facts(t.Context(), "r"); !errors.As(err, new(*runs.NotFoundError)) {
+		t.Errorf("a run that is not over: got %v, want that it is not found", err)
+	}
+	record(run.RunCanceled{Reason: "enough"})
+	c.RunsDir = recordOf(t, events)
+	facts, err := c.Facts(t.Context(), "r")
+	if err != nil || facts.Branch != "ratchet/r" {
+		t.Errorf("got %+v, %v, want the facts of the record", facts, err)
+	}
+	if state, err := c.State(t.Context(), "r"); err != nil || state.Status != run.Canceled {
+		t.Errorf("got %+v, %v, want that it is canceled", state, err)
+	}
+	if p, err := c.Pending(t.Context(), "r"); err != nil || p.Approval != nil || p.Question != nil {
+		t.Errorf("got %+v, %v, want that it waits for nothing", p, err)
+	}
+	if got, err := c.Events(t.Context(), "r", ""); err != nil || len(got) != 2 {
+		t.Errorf("got %+v, %v, want the events of the record", got, err)
 	}
 }

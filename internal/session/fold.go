@@ -238,7 +238,7 @@ func (f fold) ready(e Ready) error {
 		return nil
 	}
 	f.closeTurn(TurnEnded{
-		Outcome: Unknown, Reason: "the worker ended while it sent the message: the agent may have received it", Usage: e.Found.Used,
+		Outcome: Unknown, Reason: "the agent's process ended before the agent confirmed the message: it may have received it", Usage: e.Found.Used,
 	})
 	return nil
 }

@@ -89,8 +89,8 @@ func OutsideError(c *factory.Factory, v runs.View) error {
 	if !v.Adrift || v.Over() {
 		return nil
 	}
-	return fmt.Errorf("the workflow of run %s was ended from outside (%s) while the run was %s: continue from its record with `%s`",
-		v.Name.Shown(v.ID), v.Outcome, v.State.Status, c.Hint("resume %s", v.ID))
+	return fmt.Errorf("run %s is %s, but %s: continue from its record with `%s`",
+		v.Name.Shown(v.ID), v.State.Status, v.AdriftReason(), c.Hint("resume %s", v.ID))
 }
 
 // describeRun returns a run with the name that the engine knows. It refuses a run that a configured server does not know:

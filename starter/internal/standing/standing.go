@@ -52,7 +52,11 @@ func Of(ctx context.Context, c *factory.Factory, r runref.Found) (st Standing, e
 		return st, err
 	}
 	if v.From != runs.FromWorkflow {
-		fmt.Fprintf(c.Err, "starter: no worker answers: this is what the %s of run %s says\n", v.From, r.ID)
+		why := "no worker answers"
+		if !v.Known() {
+			why = "the engine does not know the run any more"
+		}
+		fmt.Fprintf(c.Err, "starter: %s: this is what the %s of run %s says\n", why, v.From, r.ID)
 	}
 	st = Standing{State: v.State, Facts: v.Facts, Activities: v.Activities, Host: temporalclient.HostOf(v.Queue)}
 	if p := v.Pending; p != nil && !v.Over() && (v.State.Status.Waiting() || p.Limited != nil || len(p.RefusedSignals) > 0) {
