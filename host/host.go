@@ -265,7 +265,7 @@ func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry b
 
 // catalogEnv returns the surroundings of every program that the catalogue starts here.
 func (c Config) catalogEnv() catalog.Env {
-	return catalog.Env{Environ: c.Environ, Allow: c.ProviderEnv, Sandbox: child.Sandbox{Network: c.ProviderNetwork, Read: c.Toolchains}}
+	return catalog.Env{Environ: c.Environ, Allow: c.ProviderEnv, Sandbox: child.Sandbox{Network: c.ProviderNetwork, Toolchains: c.Toolchains}}
 }
 
 // CollectManifests returns the manifests of the agents on this machine, asked in the directory. Of the

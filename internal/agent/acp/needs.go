@@ -28,7 +28,7 @@ func (a *adapter) enclose(o agent.Options) (enclosed, error) {
 // encloseGreeting returns the boundary around an agent that is only asked what it is. In a box it has neither what it keeps
 // nor a network.
 func (a *adapter) encloseGreeting(o agent.Options) (enclosed, error) {
-	sandbox, env := child.Sandbox{Box: a.Greeting.Box, Read: a.Sandbox.Read}, a.agentEnviron(o)
+	sandbox, env := child.Sandbox{Box: a.Greeting.Box, Toolchains: a.Sandbox.Toolchains}, a.agentEnviron(o)
 	if sandbox.Held() {
 		env = child.BuildEnviron(child.ParseEnviron(a.Environ), append(a.Allow[:len(a.Allow):len(a.Allow)], "PATH", "USER", "LANG", "TERM"), []string{"LC_"}, map[string]string{"HOME": "/tmp"})
 	}

@@ -19,8 +19,8 @@ type Sandbox struct {
 	Box *box.Box
 	// Network holds further targets that a client may reach, as package allow reads them.
 	Network []string
-	// Read are further directories that programs in the boundary see, such as toolchains.
-	Read []string
+	// Toolchains are further directories that programs in the boundary see. Their bin is first in PATH.
+	Toolchains []string
 }
 
 // Held reports whether there is a boundary.
@@ -62,9 +62,13 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 		return Enclosed{}, fmt.Errorf("%w: network of the agent: %w", agent.ErrUnavailable, err)
 	}
 	maps.Copy(values, o.Kit.Env)
-	values["PATH"] = strings.Join(append(slices.Clone(o.Kit.Path), values["PATH"]), string(filepath.ListSeparator))
+	var path []string
+	for _, dir := range s.Toolchains {
+		path = append(path, filepath.Join(dir, "bin"))
+	}
+	values["PATH"] = strings.Join(slices.Concat(path, o.Kit.Path, []string{values["PATH"]}), string(filepath.ListSeparator))
 	spec := box.Spec{
-		Read: slices.Concat(o.Objects, c.Read, s.Read, o.Kit.Read), Own: slices.Concat(o.Objects, []string{o.Top}, o.Kit.Own),
+		Read: slices.Concat(o.Objects, c.Read, s.Toolchains, o.Kit.Read), Own: slices.Concat(o.Objects, []string{o.Top}, o.Kit.Own),
 		Overlays: slices.Clone(o.Kit.Overlays), Write: slices.Clone(o.Kit.Own),
 	}
 	if o.Sandbox == agent.ReadOnly {

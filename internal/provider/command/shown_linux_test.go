@@ -18,7 +18,10 @@ import (
 )
 
 // desk is a directory of the user with a program in it, and what no program in the box may see.
-type desk struct{ home, dir, runs, keys string }
+type desk struct {
+	home, dir, runs, keys string
+	toolchains            []string
+}
 
 func newDesk(t *testing.T) desk {
 	t.Helper()
@@ -47,6 +50,7 @@ func (d desk) ask(t *testing.T, boxed bool, argv []string, script string) (strin
 	if boxed {
 		need.Sandbox(t)
 		var err error
+		c.Sandbox.Toolchains = d.toolchains
 		if c.Sandbox.Box, err = box.Open(t.Context(), box.Config{Home: d.home, Dir: d.runs}); err != nil {
 			t.Fatal(err)
 		}
@@ -84,6 +88,28 @@ func TestNoSocketInItsDirectoryIsReached(t *testing.T) {
 				t.Errorf("without a box: %q, %v", got, err)
 			}
 		})
+	}
+}
+
+// TestAnInterpreterInAToolchain runs a script whose interpreter is in a directory of --toolchain alone.
+func TestAnInterpreterInAToolchain(t *testing.T) {
+	need.Sandbox(t)
+	d := newDesk(t)
+	tools := t.TempDir()
+	if err := os.Mkdir(filepath.Join(tools, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := proctest.WriteProgram(filepath.Join(tools, "bin", "mysh"), "#!/bin/sh\nexec /bin/sh \"$@\"\n"); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/usr/bin/env mysh\necho done\n"
+	d.toolchains = []string{tools}
+	if got, err := d.ask(t, true, []string{"./agent.sh"}, script); err != nil || got != "done\n" {
+		t.Errorf("got %q, %v, want done", got, err)
+	}
+	d.toolchains = nil
+	if got, err := d.ask(t, true, []string{"./agent.sh"}, script); err == nil { // the control
+		t.Errorf("without the toolchain: got %q, want an error", got)
 	}
 }
 

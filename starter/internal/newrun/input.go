@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/internal/allow"
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
@@ -111,6 +113,9 @@ func chooseProviders(c *factory.Factory, f Flags, in *run.Input) error {
 		return usage.Errorf("provider %s: a run that an agent starts takes it by its absolute path alone: write that into the settings", all[i])
 	}
 	if in.Providers, err = CheckProviders(specs, rivals); err != nil {
+		return err
+	}
+	if err := checkProgramDir(c, all, *in); err != nil {
 		return err
 	}
 	warnOfCosts(c, f, all)
@@ -263,6 +268,22 @@ func CheckProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 	return out, nil
 }
 
+// checkProgramDir refuses a working directory that no sandbox shows to the program of a provider.
+func checkProgramDir(c *factory.Factory, all []catalog.Spec, in run.Input) error {
+	program := func(s catalog.Spec) bool { return s.Kind == setup.Command }
+	if in.Sandbox.Off() || !slices.ContainsFunc(all, program) {
+		return nil
+	}
+	home, err := filepath.EvalSymlinks(c.Getenv("HOME"))
+	if err != nil {
+		return nil //nolint:nilerr // there is no home to show
+	}
+	if err := box.CheckPath(in.Providers.Dir, home); err != nil {
+		return fmt.Errorf("the program of a provider runs in the directory of `starter run`, and the sandbox cannot show %s: %w", display.Line(in.Providers.Dir), err)
+	}
+	return nil
+}
+
 // chosenChecks returns the checks of the flags, or those that the repository offers. It prints the
 // checks that it chose.
 func chosenChecks(c *factory.Factory, f Flags, files fs.FS) ([]string, error) {
@@ -286,7 +307,7 @@ func chosenChecks(c *factory.Factory, f Flags, files fs.FS) ([]string, error) {
 		fmt.Fprintln(say, c.Style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
 	}
 	if !ok && f.roles.Evaluator == "" {
-		return nil, errors.New("no check was found in the repository, so nothing would judge the result: name a command with --check CMD, or a provider with --evaluator SPEC")
+		return nil, errors.New("no check was found in the repository, so nothing would judge the result: name a command with --check CMD or in .ratchet.toml (`starter init` writes it), or a provider with --evaluator SPEC")
 	}
 	if ok && f.Origins != nil {
 		f.Origins["check"] = run.FromDetection

@@ -86,7 +86,7 @@ func completeSchedule(c *factory.Factory) cobra.CompletionFunc {
 }
 
 func scheduleShow(c *factory.Factory) *cobra.Command {
-	return onSchedule(c, "show", "Show a schedule, its next fires and its last runs", func(ctx context.Context, t client.Client, _ client.ScheduleHandle, name string) error {
+	return onSchedule(c, "show", "Show a schedule, its next starts and its last runs", func(ctx context.Context, t client.Client, _ client.ScheduleHandle, name string) error {
 		return showSchedule(ctx, c, t, name)
 	})
 }
@@ -225,7 +225,7 @@ func scheduleTrigger(c *factory.Factory) *cobra.Command {
 		if err := h.Trigger(ctx, client.ScheduleTriggerOptions{}); err != nil {
 			return err
 		}
-		return saySchedule(c, name, "fires now")
+		return saySchedule(c, name, "starts now")
 	})
 }
 
@@ -255,7 +255,7 @@ func scheduleBackfill(c *factory.Factory) *cobra.Command {
 		if err := h.Backfill(ctx, client.ScheduleBackfillOptions{Backfill: []client.ScheduleBackfill{{Start: start, End: end, Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL}}}); err != nil {
 			return err
 		}
-		return saySchedule(c, name, "makes up for its fires from "+start.Local().Format(time.DateTime)+" to "+end.Local().Format(time.DateTime)+", one after another")
+		return saySchedule(c, name, "makes up for its starts from "+start.Local().Format(time.DateTime)+" to "+end.Local().Format(time.DateTime)+", one after another")
 	})
 	cmd.Example = "  starter schedule backfill nightly --from 2026-11-20 --to 2026-11-27"
 	cmd.Flags().StringVar(&from, "from", "", "`time` such as 2026-11-20 or 2026-11-20T15:00")

@@ -82,7 +82,7 @@ settings of the repository and of yours complete them now, not at each fire.`,
 		_ = flags.MarkHidden(name)
 	}
 	flags.StringVar(&f.cron, "cron", "", "`expression` of five fields: minute, hour, day of the month, month, day of the week")
-	flags.DurationVar(&f.every, "every", 0, "`duration` between two fires, such as 6h")
+	flags.DurationVar(&f.every, "every", 0, "`duration` between two starts, such as 6h")
 	flags.StringVar(&f.issue, "issue", "", "`URL` of an issue, whose ticket each fire starts in place of a run: see starter ticket")
 	flags.StringVar(&f.zone, "time-zone", "UTC", "`name` of the time zone of --cron, such as Europe/Berlin")
 	flags.StringVar(&f.overlap, "overlap", "skip", "what a fire does while the last run is open: `skip`, queue (one), cancel (the last run) or allow")

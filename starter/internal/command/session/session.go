@@ -4,6 +4,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessionruns"
 	"github.com/ratchet-dev/ratchet/host/sessions"
@@ -129,6 +131,9 @@ func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) erro
 	if err := sandboxing.Check(c, in.Sandbox, false); err != nil {
 		return err
 	}
+	if err := probeAgent(ctx, c.ClientOf(t), in); err != nil {
+		return err
+	}
 	if err := readyGrant(ctx, c, c.ClientOf(t), in.Runs); err != nil {
 		return err
 	}
@@ -151,6 +156,20 @@ func startSession(ctx context.Context, c *factory.Factory, f *sessionFlags) erro
 	}
 	c.Printf("%s\n", in.ID)
 	return nil
+}
+
+// probeAgent asks the worker whether the agent can start there. If no worker answers, the session itself shows why its
+// agent cannot start.
+func probeAgent(ctx context.Context, client *runs.Client, in session.Input) error {
+	found, err := client.Probe(ctx, activities.ProbeInput{Specs: []string{in.Provider}, Dir: in.Dir, Sandbox: in.Sandbox})
+	if err != nil {
+		return ctx.Err()
+	}
+	var problems []error
+	for _, why := range found.Problems {
+		problems = append(problems, fmt.Errorf("on the worker: %s", display.Line(why)))
+	}
+	return errors.Join(problems...)
 }
 
 // agentForms lists the forms of the specs of agents.
