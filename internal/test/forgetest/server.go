@@ -5,6 +5,7 @@ package forgetest
 
 import (
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -135,9 +137,13 @@ func New(t *testing.T, kind forge.Kind) *Server {
 // it would in a database. A call that is under way may have its effect.
 func (s *Server) Kill() { _ = s.web.Close() }
 
-// Restart serves at the same address as before.
+// Restart serves at the same address as before. The kernel gives its port to outgoing connections, too: Restart waits until
+// such a one has ended.
 func (s *Server) Restart() {
 	l, err := net.Listen("tcp", s.address)
+	for limit := time.Now().Add(time.Minute); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(limit); l, err = net.Listen("tcp", s.address) {
+		time.Sleep(20 * time.Millisecond)
+	}
 	if err != nil {
 		panic(fmt.Sprintf("forgetest: %v", err))
 	}
