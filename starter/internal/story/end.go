@@ -11,10 +11,15 @@ import (
 
 func (t *Formatter) failureLines(p run.Problem) []string {
 	text := OneLine(p.Message, 300)
-	if text == t.trouble {
+	switch {
+	case text == t.trouble && t.told:
 		return nil
+	case text == t.trouble:
+		text = "as before"
+	default:
+		t.trouble = text
 	}
-	t.trouble, t.code = text, p.Code
+	t.told, t.code = true, p.Code
 	return []string{t.markLine(t.Style.Bad("✗"), "%s", text) + t.Style.Dim(" ("+OneLine(p.Code, 40)+")")}
 }
 

@@ -32,7 +32,8 @@ type Formatter struct {
 	fixes   int
 	fixing  int // the iteration that the last fix belongs to
 	branch  run.Stat
-	trouble string // the last failure shown, which is not shown twice
+	trouble string // the last failure shown, which is not shown in full twice
+	told    bool   // trouble was shown in the phase in progress
 	code    string // of that failure
 }
 
@@ -140,7 +141,7 @@ func Providers(p run.Providers) [][2]string {
 }
 
 func (t *Formatter) phaseLines(e run.Event, p run.PhaseStarted) []string {
-	t.phase, t.waited = e.TS, 0
+	t.phase, t.waited, t.told = e.TS, 0, false
 	var lines []string
 	if p.Baseline != nil {
 		lines = t.baselineLines(*p.Baseline)

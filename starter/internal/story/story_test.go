@@ -178,6 +178,24 @@ func TestStoryOfAFixThatWasAskedFor(t *testing.T) {
 	}
 }
 
+// Each fix that fails has a line, and none says the same error in full twice.
+func TestARepeatedErrorIsNamedAsBefore(t *testing.T) {
+	refused := run.Problem{Code: "PATCH_REFUSED", Message: "patch refused: a.go: no such file"}
+	formatter := story.Formatter{}
+	var got []string
+	for i := range 3 {
+		fix := run.Event{Phase: run.Fix, Iteration: i + 1}
+		for _, p := range []run.Payload{run.PhaseStarted{Role: run.Fixer}, run.PatchApplyFailed{Error: refused}, run.PhaseFailed{Error: refused}} {
+			fix.Payload = p
+			got = append(got, formatter.Lines(fix)...)
+		}
+	}
+	text := strings.Join(got, "\n")
+	if strings.Count(text, refused.Message) != 1 || strings.Count(text, "✗ as before (PATCH_REFUSED)") != 2 {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 func TestStoryOfARunWithoutTheBox(t *testing.T) {
 	in := input()
 	for policy, want := range map[run.Sandbox]bool{"": false, run.SandboxRequired: false, run.SandboxOff: true} {
