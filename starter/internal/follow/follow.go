@@ -257,7 +257,7 @@ func (f *Follower) printFailing(list []runs.Activity) {
 			f.failures = map[string]string{}
 		}
 		f.failures[a.Name] = a.Failure
-		f.sayLine("attempt %d at %s follows: %s", a.Attempt, a.Step(), story.OneLine(a.Failure, 300))
+		f.sayLine("attempt %d at %s follows: %s", a.Attempt, a.Step(), story.Message(a.Failure, 300))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func (t *Formatter) failureLines(p run.Problem) []string {
-	text := OneLine(p.Message, 300)
+	text := Message(p.Message, 300)
 	switch {
 	case text == t.trouble && t.told:
 		return nil
@@ -24,7 +24,7 @@ func (t *Formatter) failureLines(p run.Problem) []string {
 }
 
 func (t *Formatter) questionLines(p run.QuestionRaised) []string {
-	lines := []string{t.markLine(t.Style.Wait("?"), "%s", t.Style.Bold(OneLine(p.Question.Question, 600))+t.Style.Dim("  "+p.QuestionID))}
+	lines := []string{t.markLine(t.Style.Wait("?"), "%s", t.Style.Bold(Message(p.Question.Question, 600))+t.Style.Dim("  "+p.QuestionID))}
 	if p.Reason != "" && p.Reason != t.code { // else the failure above has said it
 		lines = append(lines, t.indentLine("%s", t.Style.Dim("because: "+OneLine(p.Reason, 300))))
 	}
@@ -73,7 +73,7 @@ func (t *Formatter) endLines(e run.Event) []string {
 		}
 		return lines
 	case run.RunFailed:
-		return []string{"", t.Style.Bad("✗ ") + t.Style.Bold("Failed") + took, "  " + OneLine(p.Error.Message, 400) + t.Style.Dim(" ("+OneLine(p.Error.Code, 40)+")")}
+		return []string{"", t.Style.Bad("✗ ") + t.Style.Bold("Failed") + took, "  " + Message(p.Error.Message, 400) + t.Style.Dim(" ("+OneLine(p.Error.Code, 40)+")")}
 	case run.RunCanceled:
 		return []string{"", t.Style.Wait("■ ") + t.Style.Bold("Canceled") + took, "  " + OneLine(p.Reason, 400) + bySuffix(p.By)}
 	}

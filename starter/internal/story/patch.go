@@ -52,7 +52,7 @@ func (t *Formatter) attemptLines(p run.PatchProduced) []string {
 		how := "passes the checks"
 		switch {
 		case e.Problem != nil:
-			how = "no patch: " + OneLine(e.Problem.Message, 120)
+			how = "no patch: " + Message(e.Problem.Message, 120)
 		case !e.Passed:
 			how = "fails " + OneLine(strings.Join(e.Failed, ", "), 120)
 		case e.Judged == run.Fixable || e.Judged == run.Blocked:

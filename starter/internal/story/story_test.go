@@ -196,6 +196,18 @@ func TestARepeatedErrorIsNamedAsBefore(t *testing.T) {
 	}
 }
 
+func TestTheLinesOfAMessageAreKeptApart(t *testing.T) {
+	for text, want := range map[string]string{
+		"one line": "one line",
+		"":         "",
+		"no place matches\nthe line differs, in the diff:\n  -a  b\n\nthe file has:\n>  2  c\n": "no place matches; the line differs, in the diff: -a b; the file has: > 2 c",
+	} {
+		if got := story.Message(text, 300); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestStoryOfARunWithoutTheBox(t *testing.T) {
 	in := input()
 	for policy, want := range map[run.Sandbox]bool{"": false, run.SandboxRequired: false, run.SandboxOff: true} {

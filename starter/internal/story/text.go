@@ -53,6 +53,25 @@ func OneLine(text string, width int) string {
 	return terminal.Clip(display.Line(strings.Join(strings.Fields(text), " ")), width)
 }
 
+// Message returns the lines of an error's message on one line, as OneLine does, with a sign between them.
+func Message(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch before := b.String(); {
+		case line == "":
+			continue
+		case before == "":
+		case strings.ContainsAny(before[len(before)-1:], ":;,."):
+			b.WriteString(" ")
+		default:
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+	}
+	return OneLine(b.String(), width)
+}
+
 // Lines returns the first n lines of text, made safe, and marks a cut.
 func Lines(text string, n int) []string {
 	lines := strings.Split(display.Text([]byte(strings.TrimSpace(text))), "\n")

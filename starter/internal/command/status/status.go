@@ -101,7 +101,7 @@ func printStatus(c *factory.Factory, st standing.Standing) {
 	}
 	row("began", "%s ago, last event %s ago", c.Ago(st.CreatedAt), c.Ago(st.UpdatedAt))
 	if e := st.LastError; e != nil {
-		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
+		row("last error", "%s %s", story.Message(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
 	}
 	for _, line := range st.Record.Lines() {
 		row("record", "%s", s.Wait(story.OneLine(line, 400)))
@@ -118,7 +118,7 @@ func printActivities(c *factory.Factory, list []runs.Activity) {
 	for _, a := range list {
 		c.PrintWrapped("\n%s", follow.ActivityText(runs.Execution{Activities: []runs.Activity{a}}, c.Now()))
 		if a.Failure != "" {
-			c.PrintWrapped("  %s %s", s.Bad("last attempt failed:"), story.OneLine(a.Failure, 300))
+			c.PrintWrapped("  %s %s", s.Bad("last attempt failed:"), story.Message(a.Failure, 300))
 		}
 		if !a.Next.IsZero() {
 			c.Printf("  next attempt in %s\n", terminal.Duration(a.Next.Sub(c.Now())))
