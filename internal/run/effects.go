@@ -234,13 +234,16 @@ func (s *Snapshot) answerQuestion(p QuestionAnswered) {
 // person.
 var fixAsked = Step{Do: Start, Phase: Fix, Uncounted: true}
 
+// CodeFixLimit is the code of a run that failed because its automatic fixes are used.
+const CodeFixLimit = "FIX_LIMIT"
+
 // limitFixes ends the run as failed if the next step is a fix beyond the limit.
 func (s *Snapshot) limitFixes() {
 	if s.Next != (Step{Do: Start, Phase: Fix}) || s.Fixes < s.Input.Fixes() {
 		return
 	}
 	s.End = Failed
-	s.Problem = Problem{Code: "FIX_LIMIT", Message: fmt.Sprintf("a fix is needed after %d of %d", s.Fixes, s.Input.Fixes())}
+	s.Problem = Problem{Code: CodeFixLimit, Message: fmt.Sprintf("a fix is needed after %d of %d", s.Fixes, s.Input.Fixes())}
 	s.Next = Step{Do: Finish}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // eventPrinter returns a function that prints a run's events as a story.
 func eventPrinter(c *factory.Factory, screen *terminal.Screen, id run.ID) func(run.Event) error {
-	t := &story.Formatter{Style: screen.Style, Report: artifacts.Reports(c, id)}
+	t := &story.Formatter{Style: screen.Style, Report: artifacts.Reports(c, id), Hint: c.Hint}
 	return func(e run.Event) error {
 		for _, line := range t.Lines(e) {
 			screen.Wrapped(line)

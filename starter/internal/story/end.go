@@ -73,9 +73,28 @@ func (t *Formatter) endLines(e run.Event) []string {
 		}
 		return lines
 	case run.RunFailed:
-		return []string{"", t.Style.Bad("✗ ") + t.Style.Bold("Failed") + took, "  " + Message(p.Error.Message, 400) + t.Style.Dim(" ("+OneLine(p.Error.Code, 40)+")")}
+		return []string{"", t.Style.Bad("✗ ") + t.Style.Bold("Failed") + took, "  " + t.whyFailed(p.Error) + t.Style.Dim(" ("+OneLine(p.Error.Code, 40)+")")}
 	case run.RunCanceled:
 		return []string{"", t.Style.Wait("■ ") + t.Style.Bold("Canceled") + took, "  " + OneLine(p.Reason, 400) + bySuffix(p.By)}
 	}
 	return nil
+}
+
+// whyFailed returns why the run has failed, with the remedy where there is one.
+func (t *Formatter) whyFailed(p run.Problem) string {
+	most := t.input.Fixes()
+	if p.Code != run.CodeFixLimit || t.input.RunID == "" {
+		return Message(p.Message, 400)
+	}
+	text := fmt.Sprintf("all %d automatic fixes are used", most)
+	switch most {
+	case 0:
+		text = "a fix is needed, and no automatic fix is allowed"
+	case 1:
+		text = "the only automatic fix is used"
+	}
+	if t.Hint != nil {
+		text += ": allow more with `" + t.Hint("retry %s --max-fix N", t.input.Name.Shown(t.input.RunID)) + "`"
+	}
+	return text
 }

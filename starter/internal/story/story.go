@@ -21,6 +21,8 @@ type Formatter struct {
 	// Report reads the results of the checks that an evaluation refers to; ok is
 	// false where they are not at hand. Nil reads none.
 	Report func(run.Ref) (r check.Report, ok bool)
+	// Hint returns a command line of this program. Nil: no line names a command.
+	Hint func(format string, args ...any) string
 
 	input   run.Input
 	begun   time.Time     // of the run

@@ -1,6 +1,7 @@
 package story_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +206,17 @@ func TestTheLinesOfAMessageAreKeptApart(t *testing.T) {
 		if got := story.Message(text, 300); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestTheEndOfTheFixesNamesTheRemedy(t *testing.T) {
+	in := input()
+	formatter := story.Formatter{Hint: func(format string, args ...any) string { return "starter " + fmt.Sprintf(format, args...) }}
+	formatter.Lines(run.Event{Payload: run.RunCreated{Input: in}})
+	got := strings.Join(formatter.Lines(run.Event{Payload: run.RunFailed{Error: run.Problem{Code: run.CodeFixLimit, Message: "x"}}}), "\n")
+	want := fmt.Sprintf("all %d automatic fixes are used: allow more with `starter retry %s --max-fix N`", in.Fixes(), in.RunID)
+	if !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
