@@ -50,11 +50,11 @@ func New(c *factory.Factory) *cobra.Command {
 		Short: "Run the engine, its Web UI and a worker until interrupted",
 		Long: `Runs Temporal's server with its state in one file, its Web UI, and a worker, all
 on this machine, until interrupted, or with --background until ` + "`starter stop`" + `.
- Interrupt it, kill it, start it again: every
-run continues where it was. Other commands find it by engine.json in the runs
-directory, from every working directory; only you can read it. They use no other
-engine unless the Temporal configuration (TEMPORAL_ADDRESS) names one. Where the
-engine is up already, the command says so and ends.
+Interrupt it, kill it, start it again: every run continues where it was. Other
+commands find it by engine.json in the runs directory, from every working directory;
+only you can read it. They use no other engine unless the Temporal configuration
+(TEMPORAL_ADDRESS) names one. Where the engine is up already, the command says so and
+ends.
 
 The engine listens on this machine alone, by mutual TLS: starter and worker, and
 Temporal's own tools by what ` + "`starter env`" + ` prints, show the certificate in engine.pem.
