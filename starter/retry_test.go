@@ -25,7 +25,7 @@ func testRetry(b bench) {
 	clitest.Git(b.T, b.repo, "switch", "-q", "main")
 	id := b.start("--max-fix", "0")
 	b.await(id, run.AwaitingApproval)
-	if got := b.expect(1, "retry", id); !strings.Contains(got.err, "continues by itself") {
+	if got := b.expect(1, "retry", id); !strings.Contains(got.err, "it is not over: answer it") {
 		b.Errorf("a run that waits: %s", got.err)
 	}
 	b.expect(0, "note", id, "say it in capitals", "--by", "kim")

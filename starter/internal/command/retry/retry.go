@@ -108,6 +108,9 @@ func retryInput(ctx context.Context, c *factory.Factory, r runref.Found, f retry
 		if err := runref.EndedOutside(ctx, c, r); err != nil {
 			return in, err
 		}
+		if status.Waiting() {
+			return in, fmt.Errorf("run %s is %s: it is not over: answer it (`%s`), or `%s` first", r.ShownName(), status, c.Hint("status %s", r.ShownName()), c.Hint("cancel %s", r.ShownName()))
+		}
 		return in, fmt.Errorf("run %s is %s: it continues by itself; to start another in its place, `%s` first", r.ShownName(), status, c.Hint("cancel %s", r.ShownName()))
 	}
 	if f.onto != "" {
