@@ -26,6 +26,9 @@ func testMerge(b bench) {
 	if got := b.expect(1, "merge", waiting); !strings.Contains(got.err, "only a completed run") {
 		b.Errorf("a run that waits: %s", got.err)
 	}
+	if got := b.expect(1, "undo", waiting); !strings.Contains(got.err, "there is nothing to undo") {
+		b.Errorf("undo of a run that waits: %s", got.err)
+	}
 	b.expect(0, "cancel", waiting)
 	id := b.start("--approve", "never")
 	b.await(id, run.Completed)

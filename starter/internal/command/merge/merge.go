@@ -165,6 +165,8 @@ func mergeInput(ctx context.Context, c *factory.Factory, r runref.Found, f merge
 	switch {
 	case err != nil:
 		return in, work, err
+	case !state.Status.Terminal():
+		return in, work, fmt.Errorf("run %s is %s: only a completed run is merged: see `%s`", r.ShownName(), state.Status, c.Hint("status %s", r.ShownName()))
 	case state.Status != run.Completed:
 		return in, work, fmt.Errorf("run %s is %s: only a completed run is merged", r.ShownName(), state.Status)
 	case facts.Commits == 0:

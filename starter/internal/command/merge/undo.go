@@ -59,6 +59,13 @@ func undoRun(ctx context.Context, c *factory.Factory, r runref.Found, f undoFlag
 	if err := c.MayDecide(); err != nil {
 		return err
 	}
+	state, err := r.State(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	if state.Status != run.Completed {
+		return fmt.Errorf("run %s is %s and not merged: there is nothing to undo", r.ShownName(), state.Status)
+	}
 	in, work, err := mergeInput(ctx, c, r, mergeFlags{into: f.from, by: f.by})
 	if err == nil {
 		err = runref.CheckRepository(r, in.Repository)
