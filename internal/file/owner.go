@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/kballard/go-shellquote"
 	"golang.org/x/sys/unix"
 )
 
@@ -57,9 +58,9 @@ func (t Trust) Check(f *os.File) error {
 	case int(owner.Uid) != os.Geteuid() && (owner.Uid != 0 || !t.Root):
 		return fmt.Errorf("%s belongs to user %d, not to you: %w", f.Name(), owner.Uid, ErrNotOurs)
 	case open&0o022 != 0:
-		return fmt.Errorf("%s can be written by other users, chmod go-w it: %w", f.Name(), ErrNotOurs)
+		return fmt.Errorf("%s can be written by other users: %w; run `chmod go-w %s`", f.Name(), ErrNotOurs, shellquote.Join(f.Name()))
 	case open != 0:
-		return fmt.Errorf("%s can be read by other users, chmod go-rwx it: %w", f.Name(), ErrNotOurs)
+		return fmt.Errorf("%s can be read by other users: %w; run `chmod go-rwx %s`", f.Name(), ErrNotOurs, shellquote.Join(f.Name()))
 	}
 	return nil
 }
