@@ -33,6 +33,9 @@ func (s Spec) Validate(dir string, environ []string) error {
 		if argv, err = registry[s.Kind].argv(environ); err == nil {
 			err = command.Find(dir, argv[0])
 		}
+		if errors.Is(err, command.ErrNotOnPath) {
+			err = fmt.Errorf("%w in %s, in the worker's environment", err, registry[s.Kind].variable)
+		}
 	} // keys and addresses are the worker's
 	if err != nil {
 		return fmt.Errorf("provider %s: %w", s, err)

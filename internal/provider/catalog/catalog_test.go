@@ -120,6 +120,19 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+func TestAMissingAgentNamesItsVariable(t *testing.T) {
+	for text, variable := range map[string]string{"claude": "CLAUDE_BIN", "codex": "CODEX_BIN", "pi": "RATCHET_PI"} {
+		spec, err := catalog.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = spec.Validate(t.TempDir(), []string{variable + "=agent-of-nobody"})
+		if err == nil || !strings.HasSuffix(err.Error(), "name its path in "+variable+", in the worker's environment") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "execute-1.md"), []byte("the answer"), 0o600); err != nil {

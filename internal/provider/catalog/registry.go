@@ -22,6 +22,8 @@ import (
 type entry struct {
 	// argv returns the command line of the client that an environment names.
 	argv func(environ []string) ([]string, error)
+	// variable names the program of that client, if it is not on PATH.
+	variable string
 	// adapter returns the adapter of an agent.
 	adapter func(Spec, Env) agent.Adapter
 	// api opens the provider of a model API, whose key is in the variable key.
@@ -51,14 +53,14 @@ var registry = map[Kind]entry{
 		return openai.New(c), nil
 	}},
 	setup.Claude: {
-		argv: claude.Argv, backend: dispatch.ClaudeCode, resume: claude.Resumed,
+		argv: claude.Argv, variable: claude.BinaryVariable, backend: dispatch.ClaudeCode, resume: claude.Resumed,
 		adapter: func(_ Spec, env Env) agent.Adapter {
 			argv, _ := claude.Argv(env.Environ)
 			return claude.New(claude.Config{Binary: argv[0], Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
 		},
 	},
 	setup.Codex: {
-		argv: codex.Argv, backend: dispatch.Codex, resume: codex.Resumed,
+		argv: codex.Argv, variable: codex.BinaryVariable, backend: dispatch.Codex, resume: codex.Resumed,
 		adapter: func(_ Spec, env Env) agent.Adapter {
 			argv, _ := codex.Argv(env.Environ)
 			return codex.New(codex.Config{Binary: argv[0], Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
@@ -75,7 +77,7 @@ var registry = map[Kind]entry{
 		}
 		return openclaw.New(c)
 	}},
-	setup.Pi: {argv: pi.Argv, adapter: func(_ Spec, env Env) agent.Adapter {
+	setup.Pi: {argv: pi.Argv, variable: pi.ArgvVariable, adapter: func(_ Spec, env Env) agent.Adapter {
 		argv, _ := pi.Argv(env.Environ) // a value that cannot be read was refused before the run; otherwise pi on PATH
 		return pi.New(pi.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
 	}},

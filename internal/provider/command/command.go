@@ -48,6 +48,9 @@ type Config struct {
 	Log io.Writer
 }
 
+// ErrNotOnPath is the remedy for a program that is named without a directory and not found.
+var ErrNotOnPath = errors.New("install it, or name its path")
+
 // Find returns an error if the program cannot be started: from our own PATH, or relative to dir if its
 // name is a relative path.
 func Find(dir, program string) error {
@@ -64,7 +67,7 @@ func Find(dir, program string) error {
 	case strings.Contains(program, "/"):
 		return fmt.Errorf("no program at %s: name one that exists, relative to %s or absolute", path, dir)
 	}
-	return fmt.Errorf("no program %s on PATH: install it, or name its path", program)
+	return fmt.Errorf("no program %s on PATH: %w", program, ErrNotOnPath)
 }
 
 type command struct{ Config }
