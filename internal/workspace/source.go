@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -217,8 +218,8 @@ func (p place) checkClean(ctx context.Context, head run.Commit) error {
 		return err
 	}
 	first, _, _ := strings.Cut(string(out), "\x00")
-	return fmt.Errorf("%w (%d files, first %q): commit or stash them, or use --base HEAD to run from the last commit without them",
-		ErrDirty, strings.Count(string(out), "\x00"), strings.TrimSpace(first[min(3, len(first)):]))
+	return fmt.Errorf("%w (%s, first %q): commit or stash them, or use --base HEAD to run from the last commit without them",
+		ErrDirty, display.Count(strings.Count(string(out), "\x00"), "file", "files"), strings.TrimSpace(first[min(3, len(first)):]))
 }
 
 // borrowIndex lets shadow read the index of gitDir. Git looks for the parts of a split index beside

@@ -129,14 +129,14 @@ func TestInspectRefuses(t *testing.T) {
 		{"a staged file", inRepo(func(t *testing.T, r git.Repo) {
 			write(t, r.Dir, files{"new.go": "package main\n"})
 			runGit(t, r, "add", "new.go")
-		}), "", workspace.ErrDirty, "1 files"},
+		}), "", workspace.ErrDirty, "(1 file,"},
 		{"a deleted file", inRepo(func(t *testing.T, r git.Repo) {
 			must(t, os.Remove(filepath.Join(r.Dir, "main.go")))
 		}), "", workspace.ErrDirty, "--base HEAD"},
 		{"a modified file with a split index", inRepo(func(t *testing.T, r git.Repo) {
 			runGit(t, r, "update-index", "--split-index")
 			write(t, r.Dir, files{"main.go": "package other\n"})
-		}), "", workspace.ErrDirty, "1 files"},
+		}), "", workspace.ErrDirty, "(1 file,"},
 		{"references in reftables", inRepo(func(t *testing.T, r git.Repo) {
 			must(t, os.Mkdir(filepath.Join(r.Dir, ".git", "reftable"), 0o755))
 		}), "", workspace.ErrReftable, "git refs migrate"},
