@@ -49,7 +49,7 @@ func takeHome(ctx context.Context, c *factory.Factory, r runref.Found) {
 		return
 	}
 	if facts.Commits == 0 {
-		c.Printf("  %s\n", c.Style().Dim("nothing had to change: the checks pass as they are"))
+		c.Printf("  %s\n", c.Style().Dim("the checks pass as they are"))
 		return
 	}
 	name := shellquote.Join(r.ShownName())
