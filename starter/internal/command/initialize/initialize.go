@@ -133,7 +133,7 @@ func (r *Report) findChecks(f initFlags, dir string) error {
 		if strings.TrimSpace(command) == "" {
 			return usage.Errorf("--check is empty: name a command")
 		}
-		r.Checks = append(r.Checks, checkedOnce{Command: command, Why: "a flag"})
+		r.Checks = append(r.Checks, checkedOnce{Command: command, Why: "--check"})
 	}
 	if len(r.Checks) > 0 {
 		return nil
