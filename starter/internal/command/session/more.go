@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/inbox"
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -47,6 +48,9 @@ func sessionMessageCommand(c *factory.Factory, use, update, verdict, short, long
 		Args: usage.Args(1, sessionref.Wants), ValidArgsFunction: sessionref.Complete(c),
 		RunE: sessionref.On(c, func(ctx context.Context, s sessionref.Found, _ []string) error {
 			if err := s.Send(ctx, s.ID, update, "", by, nil); err != nil {
+				if _, refused := errors.AsType[*runs.RefusedError](err); refused {
+					err = fmt.Errorf("session %s: %w", s.ID, err)
+				}
 				return err
 			}
 			return printTaken(c, s.ID, "", verdict)
