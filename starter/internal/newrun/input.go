@@ -219,7 +219,7 @@ func (f Flags) ProviderSpecs() (specs map[run.Role]catalog.Spec, rivals []catalo
 			text = f.roles.Developer
 		}
 		if text == "" && role != run.Evaluator {
-			return nil, nil, usage.Errorf("no provider for the %s: name one with --provider or --%s, such as 'command:./agent.py' or replay:answers", role, role)
+			return nil, nil, usage.Errorf("no provider for the %s: name one with --provider or --%s, such as claude, 'command:./agent.py' or replay:answers; `starter doctor --agents` lists the agents of this machine", role, role)
 		}
 		if text == "" {
 			continue
