@@ -132,7 +132,7 @@ func TestBadInput(t *testing.T) {
 		{"no provider", []string{"run", "--goal", "x", "--repo", repo}, 2, "--provider or --planner"},
 		{"no provider for one role", []string{"run", "--goal", "x", "--repo", repo, "--planner", "replay:x", "--fixer", "replay:x"}, 2, "--developer"},
 		{"a rival that is unknown", with("--developer", "replay:x", "--developer", "oracle"), 2, "unknown kind"},
-		{"too many attempts", with("--attempts", "9"), 2, "want 1 to 8"},
+		{"too many attempts", with("--attempts", "9"), 2, "--attempts 9: want 1 to 8"},
 		{"a word for tools that is unknown", with("--tools", "maybe"), 2, "want ask, allow or deny"},
 		{"a negative cost", with("--max-cost", "-1"), 2, "--max-cost is negative"},
 		{"an unknown provider", with("--fixer", "oracle:x"), 2, "unknown kind"},

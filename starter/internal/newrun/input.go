@@ -182,6 +182,9 @@ func (f Flags) validate(in run.Input) error {
 			return usage.Errorf("--check-network: %w", err)
 		}
 	}
+	if f.attempts < 0 || f.attempts > run.MaxCandidates {
+		return usage.Errorf("--attempts %d: want 1 to %d", f.attempts, run.MaxCandidates)
+	}
 	negative := map[string]bool{
 		"--max-patch-files": f.patches.Files < 0, "--max-patch-bytes": f.patches.Bytes < 0,
 		"--max-fix": f.MaxFix < 0, "--max-tokens": f.maxTokens < 0, "--max-cost": !(f.maxCost >= 0),
