@@ -3,7 +3,9 @@ package waits
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -36,6 +38,15 @@ func Not(what string, p run.Pending) error {
 		return fmt.Errorf("run %s has no pending %s: it is %s with %s", id, what, p.Status, other)
 	}
 	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
+}
+
+// Refused returns the error of a decision or a reply. Where the run does not wait with its id, the error says what shows
+// the right one.
+func Refused(c *factory.Factory, r runref.Found, err error) error {
+	if refused, ok := errors.AsType[*runs.RefusedError](err); !ok || !strings.HasSuffix(refused.Reason, run.ErrNotPending.Error()) {
+		return err
+	}
+	return fmt.Errorf("%w: see `%s`", err, c.Hint("status %s", r.ShownName()))
 }
 
 // Show shows what waits, as the story of the run does.

@@ -38,7 +38,7 @@ func New(c *factory.Factory) *cobra.Command {
 			}
 		}
 		if err := f.Reply(ctx, f.ID, r); err != nil {
-			return err
+			return waits.Refused(c, f, err)
 		}
 		return waits.PrintAccepted(c, f, r.QuestionID, "answered")
 	}, run.AwaitingInput)

@@ -73,7 +73,7 @@ func decisionCommand(c *factory.Factory, d *run.Decision) *cobra.Command {
 				}
 			}
 			if err := r.Decide(ctx, r.ID, *d); err != nil {
-				return err
+				return waits.Refused(c, r, err)
 			}
 			return waits.PrintAccepted(c, r, d.ApprovalID, verdictText(*d)+about)
 		}, run.AwaitingApproval),
