@@ -106,6 +106,9 @@ func Print(c *factory.Factory, p run.Pending) {
 		PrintWays(c, p.Approval.Next)
 	case p.Question != nil:
 		c.Printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.Hint("answer %s TEXT --question %s", p.Name.Shown(p.RunID), p.Question.QuestionID))
+		if p.Question.Kind.Repeats() {
+			c.Printf("  %s\n", c.Hint("answer %s retry --question %s", p.Name.Shown(p.RunID), p.Question.QuestionID))
+		}
 		PrintWays(c, p.Question.Next)
 	case p.Limited != nil:
 		c.Printf("\n%s it continues by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
