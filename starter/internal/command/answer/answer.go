@@ -24,6 +24,9 @@ func New(c *factory.Factory) *cobra.Command {
 		if alone && namesRun(r.Text, f.ID) {
 			return usage.Errorf("%s is the name of a run: give the answer, too", display.Line(r.Text))
 		}
+		if strings.TrimSpace(r.Text) == "" {
+			return usage.Errorf("the answer is empty")
+		}
 		p, err := f.Pending(ctx, f.ID)
 		if err != nil {
 			return err
