@@ -97,7 +97,13 @@ func OutsideError(c *factory.Factory, v runs.View) error {
 // a record of it on this host is another engine's.
 func describeRun(ctx context.Context, c *factory.Factory, client *runs.Client, id run.ID) (Found, error) {
 	r := WithName(ctx, client, id)
-	if r.Name != "" || c.Server == "" {
+	if r.Name != "" {
+		return r, nil
+	}
+	if c.Server == "" {
+		if v, err := client.View(ctx, id); err == nil { // of its record
+			r.Name = v.Name
+		}
 		return r, nil
 	}
 	_, err := client.Describe(ctx, id)
