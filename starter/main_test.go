@@ -158,7 +158,7 @@ func TestBadInput(t *testing.T) {
 		{"a variable with a value", with("--env", "A=b"), 2, "name of a variable alone"},
 		{"an empty check", with("--check", ""), 2, "a check is empty"},
 		{"an id that is no path segment", with("--id", "../x"), 2, "run id"},
-		{"nothing that judges", []string{"run", "--goal", "x", "--provider", "replay:" + recorded, "--repo", repo}, 1, "--check CMD, or a provider with --evaluator SPEC"}, // Finding H7.
+		{"nothing that judges", []string{"run", "--goal", "x", "--provider", "replay:" + recorded, "--repo", repo}, 1, "or a provider with --evaluator SPEC"}, // Finding H7.
 		{"an unknown status", []string{"list", "--status", "sleeping"}, 2, "awaiting_approval"},
 		{"a port that is none", []string{"up", "--port", "70000"}, 2, "65535"},
 		{"a patch for nothing", []string{"patch"}, 2, "--repo"},

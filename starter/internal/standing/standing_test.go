@@ -39,7 +39,7 @@ func (e unserved) DescribeWorkflow(ctx context.Context, id, execution string) (*
 
 func (e unserved) describe(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
-		Execution: &common.WorkflowExecution{WorkflowId: "run-r1"}, Type: &common.WorkflowType{Name: "Run"}, Status: e.status,
+		Execution: &common.WorkflowExecution{WorkflowId: "run-r1", RunId: "e1"}, Type: &common.WorkflowType{Name: "Run"}, Status: e.status,
 	}}, nil
 }
 
