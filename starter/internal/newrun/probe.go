@@ -90,14 +90,19 @@ func Probe(ctx context.Context, c *factory.Factory, client *runs.Client, in *run
 		return nil
 	}
 	in.Notify = found.Notify
-	var list []error
-	for _, why := range found.Problems {
-		list = append(list, fmt.Errorf("on the worker: %s", display.Line(why)))
-	}
+	list := ProblemsOf(found)
 	if hint := wordsHint(*in); hint != "" && len(list) > 0 && len(given) > 1 { // one of several agents may not know the mode
 		list = append(list, errors.New(hint))
 	}
 	return errors.Join(list...)
+}
+
+// ProblemsOf returns what keeps providers from working on the worker.
+func ProblemsOf(found activities.ProbeResult) (list []error) {
+	for _, why := range found.Problems {
+		list = append(list, fmt.Errorf("on the worker: %s", display.Line(why)))
+	}
+	return list
 }
 
 // ChannelsHere returns the channels by which the worker of `starter up` notifies people about runs. A worker that is asked

@@ -165,11 +165,7 @@ func probeAgent(ctx context.Context, client *runs.Client, in session.Input) erro
 	if err != nil {
 		return ctx.Err()
 	}
-	var problems []error
-	for _, why := range found.Problems {
-		problems = append(problems, fmt.Errorf("on the worker: %s", display.Line(why)))
-	}
-	return errors.Join(problems...)
+	return errors.Join(newrun.ProblemsOf(found)...)
 }
 
 // agentForms lists the forms of the specs of agents.
