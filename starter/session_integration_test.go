@@ -87,6 +87,9 @@ func TestCommandsOfASession(t *testing.T) {
 	t.Parallel()
 	b := newTalk(t)
 	bringUp(t, b.runsDir)
+	if r := b.expect(1, "session", "start", "--provider", "acp:no-such-agent", "--sandbox", "off", "--repo", b.repo); !strings.Contains(r.err, "no program no-such-agent") {
+		t.Errorf("a session with an agent that is not installed: got %q, want that it is missing", r.err)
+	}
 	b.startSession()
 	eventually.Holds(t, "lists know the session", func() bool { return strings.Contains(b.expect(0, "session", "list", "--json").out, b.id) })
 	b.says("default: hello", "session", "say", "1", "hello")

@@ -1,6 +1,7 @@
 package newrun
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,6 +44,32 @@ func TestARunOfAnAgentTakesNoProgramOfTheWorkingDirectory(t *testing.T) {
 		f.ByAgent = false
 		if err := chooseProviders(c, f, &run.Input{}); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// The program of a provider runs in the working directory, and no sandbox shows the home directory.
+func TestTheProgramOfAProviderStartsBelowTheHome(t *testing.T) {
+	home := t.TempDir()
+	below := filepath.Join(home, "src")
+	clitest.Must(t, os.Mkdir(below, 0o700))
+	for _, row := range []struct {
+		dir, spec string
+		sandbox   run.Sandbox
+		refused   bool
+	}{
+		{home, "command:/bin/true", run.SandboxRequired, true},
+		{filepath.Dir(home), "command:/bin/true", run.SandboxRequired, true},
+		{below, "command:/bin/true", run.SandboxRequired, false},
+		{home, "command:/bin/true", run.SandboxOff, false},
+		{home, "replay:/", run.SandboxRequired, false},
+	} {
+		t.Chdir(row.dir)
+		c, _ := clitest.LocalFactory(t, engine.File{}, false)
+		c.Environ = append([]string{"HOME=" + home}, c.Environ...)
+		err := chooseProviders(c, Flags{Provider: row.spec}, &run.Input{Sandbox: row.sandbox})
+		if refused := err != nil && strings.Contains(err.Error(), "name a directory below"); refused != row.refused || err != nil && !refused {
+			t.Errorf("%s in %s, sandbox %s: got %v, want a refusal: %t", row.spec, row.dir, row.sandbox, err, row.refused)
 		}
 	}
 }
