@@ -53,7 +53,7 @@ func (f *fold) takeAnswer(p Accepted) error {
 
 // acceptAttempt charges the attempt and begins its observation, if everything that admitted it still
 // holds (3). A steer that another turn took than the expected one is ambiguous.
-func (f *fold) acceptAttempt(e *Entry, a *Attempt, turn string, at time.Time, told Audit) error {
+func (f *fold) acceptAttempt(e *Entry, a *Attempt, turn string, at time.Time, line Audit) error {
 	if err := f.checkHeld(e, a); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (f *fold) acceptAttempt(e *Entry, a *Attempt, turn string, at time.Time, to
 	f.LastAccepted = f.now
 	a.State, a.RPC, a.Observation = Cooldown, AcceptedRPC, Tracking
 	a.Turn, a.AcceptedAt, a.Deadline = turn, at, at.Add(f.Limits.observationLimit())
-	f.addAuditLine(told, e, a, "turn "+turn)
+	f.addAuditLine(line, e, a, "turn "+turn)
 	if a.Kind == TurnSteer && turn != a.Expected {
 		f.manualize(e, a, Unobserved, "accepted by turn "+turn+" instead of "+a.Expected)
 	}
@@ -164,11 +164,11 @@ func (f *fold) takeTurnEvent(p TurnSeen) error {
 
 // trackTurn takes an event of the turn that is observed.
 func (f *fold) trackTurn(e *Entry, a *Attempt, p TurnSeen) {
-	told := AuditObserved
+	line := AuditObserved
 	if p.Read {
-		told = AuditReconciled
+		line = AuditReconciled
 	}
-	f.addAuditLine(told, e, a, string(p.What))
+	f.addAuditLine(line, e, a, string(p.What))
 	switch same := p.Session == a.Session && p.Epoch == a.Epoch && f.isCurrent(a); {
 	case !same: // 15
 		a.LastEvent = p.What

@@ -163,16 +163,16 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	default:
 		return fmt.Errorf("unknown verdict %q", d.Verdict)
 	}
-	told, err := s.resolveRequest(d)
+	answered, err := s.resolveRequest(d)
 	if err != nil {
 		return err
 	}
-	return waitUntil(ctx, told)
+	return waitUntil(ctx, answered)
 }
 
 // resolveRequest answers a request. The channel, unless nil, is closed when the
 // agent has the whole answer.
-func (s *session) resolveRequest(d agent.PermissionDecision) (told <-chan struct{}, err error) {
+func (s *session) resolveRequest(d agent.PermissionDecision) (answered <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.indexOfWaiting(d.CallID)

@@ -101,12 +101,12 @@ func run(path string, argv []string, order Order, grace time.Duration, control i
 	// found by await, which reaps before it waits.
 	t := tree{program: program, died: make(chan os.Signal, 1)}
 	signal.Notify(t.died, syscall.SIGCHLD)
-	told := t.await(stopSignal(control))
-	if told {
+	stopped := t.await(stopSignal(control))
+	if stopped {
 		t.terminate(grace)
 	}
 	left := t.kill(KillLimit)
-	return Report{Status: int(t.status), Left: left, Stopped: told}
+	return Report{Status: int(t.status), Left: left, Stopped: stopped}
 }
 
 // stopSignal returns a channel that is closed when the control descriptor ends or on a signal. The

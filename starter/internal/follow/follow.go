@@ -80,7 +80,7 @@ type Follower struct {
 	failures map[string]string // Last failure printed, by the name of the activity
 	idle     time.Time         // since when no worker answers
 	lost     time.Time         // since when the engine does not answer
-	told     bool              // the follower has reported that no worker answers
+	reported bool              // the follower has reported that no worker answers
 	quiet    int               // polls without an event
 }
 
@@ -135,7 +135,7 @@ func (f *Follower) printAndWait(ctx context.Context) (run.Status, error) {
 	if err != nil {
 		return f.tolerateTrouble(ctx, err)
 	}
-	f.idle, f.lost, f.told = time.Time{}, time.Time{}, false
+	f.idle, f.lost, f.reported = time.Time{}, time.Time{}, false
 	f.quiet++
 	if err := f.printAll(events); err != nil {
 		return "", err
@@ -236,8 +236,8 @@ func (f *Follower) noWorker(ctx context.Context) error {
 	if f.idle.IsZero() {
 		f.idle = f.Now()
 	}
-	if f.Now().Sub(f.idle) > workerGrace && !f.told {
-		f.told = true
+	if f.Now().Sub(f.idle) > workerGrace && !f.reported {
+		f.reported = true
 		f.sayLine("%s", runs.ErrNoWorker)
 	}
 	return f.waitMoving(ctx, pollActive, "waits for a worker")
