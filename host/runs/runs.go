@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -194,7 +195,7 @@ func (c *Client) sendUpdate(ctx context.Context, id run.ID, o client.UpdateWorkf
 	o.WorkflowID = id.WorkflowID()
 	err := Update(ctx, c.temporal, o, nil)
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return c.overError(context.WithoutCancel(ctx), id)
+		return c.lateError(context.WithoutCancel(ctx), id)
 	}
 	if _, refused := errors.AsType[*RefusedError](err); refused || err == nil {
 		return err
@@ -219,13 +220,25 @@ func Update(ctx context.Context, c client.Client, o client.UpdateWorkflowOptions
 	return err
 }
 
-// overError returns the error of a message that came too late or that names no run.
-func (c *Client) overError(ctx context.Context, id run.ID) error {
+// lateError returns the error of a message that came too late or that names no run.
+func (c *Client) lateError(ctx context.Context, id run.ID) error {
 	e, err := c.Describe(ctx, id)
 	if err != nil {
-		return err
+		return c.forgottenError(id, err)
 	}
-	return fmt.Errorf("%s %w: it is %s", e.Name.Shown(id), ErrOver, e.Status)
+	return overError(e.Name, id, e.Status)
+}
+
+// forgottenError returns err, or the error of a run that is over if the engine has forgotten it.
+func (c *Client) forgottenError(id run.ID, err error) error {
+	if s := c.endedRecord(id, err); s != nil {
+		return overError(rundir.FactsOf(s).Name, id, s.State.Status)
+	}
+	return err
+}
+
+func overError(name run.Name, id run.ID, status run.Status) error {
+	return fmt.Errorf("%s %w: it is %s", name.Shown(id), ErrOver, status)
 }
 
 // Cancel asks the run to end. It does not wait for the end.
@@ -237,14 +250,14 @@ func (c *Client) Cancel(ctx context.Context, id run.ID) error {
 	defer cancel()
 	e, err := c.Describe(ctx, id)
 	if err != nil {
-		return err
+		return c.forgottenError(id, err)
 	}
 	if !e.Open {
-		return fmt.Errorf("%s %w: it is %s", e.Name.Shown(id), ErrOver, e.Status)
+		return overError(e.Name, id, e.Status)
 	}
 	err = c.temporal.CancelWorkflow(ctx, id.WorkflowID(), "")
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return c.overError(ctx, id)
+		return c.lateError(ctx, id)
 	}
 	if err != nil {
 		return fmt.Errorf("cancel run %s: %w", id, err)

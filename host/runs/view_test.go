@@ -3,6 +3,7 @@ package runs_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,14 @@ func (forgetful) QueryWorkflow(context.Context, string, string, string, ...any) 
 	return nil, serviceerror.NewNotFound("no such workflow")
 }
 
+func (forgetful) UpdateWorkflow(context.Context, client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	return nil, serviceerror.NewNotFound("no such workflow")
+}
+
+func (forgetful) DescribeWorkflow(context.Context, string, string) (*client.WorkflowExecutionDescription, error) {
+	return nil, serviceerror.NewNotFound("no such workflow")
+}
+
 // TestARunThatOnlyItsRecordKnows asks about runs that the engine has forgotten.
 func TestARunThatOnlyItsRecordKnows(t *testing.T) {
 	in := run.Input{RunID: "r", Goal: "x", Policy: run.Always, Tools: run.AskTools, Sandbox: run.SandboxOff, Repository: run.Repository{Path: "/r", Base: "c"}, Providers: run.Providers{Planner: "replay:/a", Developer: "replay:/a", Fixer: "replay:/a"}}
@@ -83,6 +92,11 @@ func TestARunThatOnlyItsRecordKnows(t *testing.T) {
 	}
 	if p, err := c.Pending(t.Context(), "r"); err != nil || p.Approval != nil || p.Question != nil {
 		t.Errorf("got %+v, %v, want that it waits for nothing", p, err)
+	}
+	for what, err := range map[string]error{"note": c.Note(t.Context(), "r", run.Note{Text: "x"}), "cancel": c.Cancel(t.Context(), "r")} {
+		if !errors.Is(err, runs.ErrOver) || !strings.Contains(err.Error(), "canceled") {
+			t.Errorf("%s: got %v, want that the run is over and canceled", what, err)
+		}
 	}
 	if got, err := c.Events(t.Context(), "r", ""); err != nil || len(got) != 2 {
 		t.Errorf("got %+v, %v, want the events of the record", got, err)
