@@ -27,7 +27,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runtest"
 )
 
-// unserved is an engine that has one run, and no worker.
+// unserved is an engine that has one run, and no worker. Without a status it has forgotten the run.
 type unserved struct {
 	client.Client
 	status enums.WorkflowExecutionStatus
@@ -38,6 +38,9 @@ func (e unserved) DescribeWorkflow(ctx context.Context, id, execution string) (*
 }
 
 func (e unserved) describe(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if e.status == 0 {
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
 		Execution: &common.WorkflowExecution{WorkflowId: "run-r1", RunId: "e1"}, Type: &common.WorkflowType{Name: "Run"}, Status: e.status,
 	}}, nil
@@ -63,12 +66,14 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 	canceled, open := enums.WORKFLOW_EXECUTION_STATUS_CANCELED, enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	for name, row := range map[string]struct {
 		engine enums.WorkflowExecutionStatus
-		ends   bool // the record
-		want   string
+		ends   bool   // the record
+		says   string // on standard error
+		want   string // error
 	}{
-		"over":                     {canceled, true, ""},
-		"over, and not the record": {canceled, false, "is canceled as last heard; no worker"},
-		"open":                     {open, true, "no worker"},
+		"over":                     {canceled, true, "no worker answers: this is what the record", ""},
+		"over, and forgotten":      {0, true, "the engine does not know the run any more: this is what the record", ""},
+		"over, and not the record": {canceled, false, "", "is canceled as last heard; no worker"},
+		"open":                     {open, true, "", "no worker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := runtest.Play()
@@ -92,7 +97,7 @@ func TestStatusOfARunThatIsOverNeedsNoWorker(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || st.Status != run.Canceled || st.Facts.Goal != "g" || !strings.Contains(errs.String(), "no worker answers") {
+			if err != nil || st.Status != run.Canceled || st.Facts.Goal != "g" || !strings.Contains(errs.String(), row.says) {
 				t.Errorf("got %+v, %v, %q on standard error; want the state of the record", st, err, errs.String())
 			}
 		})
