@@ -23,7 +23,7 @@ func besideBombs(t testing.TB, b *box.Box, do func()) {
 	defer running.Wait()
 	defer cancel()
 	for _, script := range bombs(t) {
-		spec := box.Spec{Tree: t.TempDir(), Read: []string{self(t)}, Limits: small}
+		spec := box.Spec{Tree: t.TempDir(), Read: []string{self(t)}}
 		running.Go(func() {
 			r, err := proc.Run(ctx, shell(b, spec, script, io.Discard))
 			if err != nil || r.Cause == "" { // a shell that cannot fork ends by itself
@@ -39,7 +39,7 @@ func run20(t testing.TB, b *box.Box) {
 	t.Helper()
 	tree := t.TempDir()
 	for range 20 {
-		r, err := proc.Run(t.Context(), shell(b, box.Spec{Tree: tree, Limits: small}, "sleep 0.01 & sleep 0.01 & wait; dd if=/dev/zero of=/dev/null bs=8M count=1 2>/dev/null", io.Discard))
+		r, err := proc.Run(t.Context(), shell(b, box.Spec{Tree: tree}, "sleep 0.01 & sleep 0.01 & wait; dd if=/dev/zero of=/dev/null bs=8M count=1 2>/dev/null", io.Discard))
 		if want := (proc.Result{End: proc.Exited}); err != nil || r != want {
 			t.Errorf("got %+v, %v", r, err)
 		}
@@ -48,7 +48,7 @@ func run20(t testing.TB, b *box.Box) {
 
 // The limits of a program count for it alone.
 func TestProgramBesideBombsReachesNoLimit(t *testing.T) {
-	b := openBox(t)
+	b := openSmallBox(t)
 	needGroups(t, b)
 	besideBombs(t, b, func() { run20(t, b) })
 	wantNoGroups(t)

@@ -21,6 +21,7 @@ type Box struct {
 	runs    string // the directory of the runs, without links; empty: none
 	host    host
 	filter  []byte
+	limits  limits
 	groups  *groups // nil when there are none
 	unbound string  // why there are none
 	overlay bool
@@ -28,19 +29,18 @@ type Box struct {
 
 // Config configures a box. The zero value is the box of a worker.
 type Config struct {
-	Home    string // the operator's home directory; empty means our user's
-	Program string // the path of bwrap; empty means that PATH names it
-	Path    string // the PATH on which bwrap is found; empty means ours
-	Dir     string // the directory of the runs, in which overlays will be; empty: none, and overlays are in the one of temporary files
+	Home string // the operator's home directory; empty means our user's
+	Path string // the PATH on which bwrap is found; empty means ours
+	Dir  string // the directory of the runs, in which overlays will be; empty: none, and overlays are in the one of temporary files
 }
 
 // String names the box, such as "bwrap 0.8.0".
 func (b *Box) String() string { return "bwrap " + b.version }
 
-// Limits says what bounds the programs of a spec on this machine.
-func (b *Box) Limits(l Limits) string {
-	l = l.orDefault()
-	disk := formatBytes(l.Disk) + " of temporary files and of each file"
+// Limits says what bounds the programs in the box on this machine.
+func (b *Box) Limits() string {
+	l := b.limits
+	disk := formatBytes(l.disk) + " of temporary files and of each file"
 	if b.groups == nil {
 		return disk + "; no limits on memory and processes: " + b.unbound
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestLimitsSayWhenThereAreNone(t *testing.T) {
-	if got := (&box.Box{}).Limits(box.Limits{Disk: 1 << 20}); !strings.Contains(got, "no limits on memory") || !strings.Contains(got, "1 MiB") {
+	if got := (&box.Box{}).Limits(); !strings.Contains(got, "no limits on memory") {
 		t.Error(got)
 	}
 }

@@ -165,7 +165,7 @@ func TestEveryBeltHolds(t *testing.T) {
 			t.Run(belt.name, func(t *testing.T) {
 				x := newTarget(t)
 				other, stub := weak(t, b, belt.drop)
-				_, err := box.Open(t.Context(), box.Config{Program: stub})
+				_, err := box.Open(t.Context(), box.Config{Path: filepath.Dir(stub)})
 				if u, ok := errors.AsType[*box.Unavailable](err); (!ok || u.Cause != box.Leaks) && !belt.untried {
 					t.Errorf("the self-test without it: %v", err)
 				}

@@ -56,7 +56,7 @@ func (e entry) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosu
 			r.close()
 		}
 	}()
-	if err := r.openGroup(e.box.groups, e.spec.Limits.orDefault()); err != nil {
+	if err := r.openGroup(e.box.groups, e.box.limits); err != nil {
 		return nil, err
 	}
 	argv, err = e.openFiles(r, in)
@@ -74,10 +74,6 @@ func (e entry) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosu
 
 // prepareSpec checks the spec and the program.
 func (e entry) prepareSpec(argv []string, dir string, env []string) (inside, error) {
-	limits := e.spec.Limits.orDefault()
-	if err := limits.validate(); err != nil {
-		return inside{}, err
-	}
 	if _, err := os.Stat(e.box.own); err != nil && (e.name != "" || len(e.spec.Overlays) > 0 || e.spec.Egress != nil || e.spec.Bridge != "") {
 		return inside{}, fmt.Errorf("the program of this worker was removed or replaced: restart the worker: %w", err)
 	}
@@ -86,7 +82,7 @@ func (e entry) prepareSpec(argv []string, dir string, env []string) (inside, err
 	if err != nil {
 		return inside{}, err
 	}
-	in := inside{mounts: mounts, egress: e.spec.Egress, bridge: e.spec.Bridge, own: e.box.own, disk: limits.Disk, fence: fenceFD, dir: dir, env: env, argv: argv}
+	in := inside{mounts: mounts, egress: e.spec.Egress, bridge: e.spec.Bridge, own: e.box.own, disk: e.box.limits.disk, fence: fenceFD, dir: dir, env: env, argv: argv}
 	in.dir = cmp.Or(in.dir, e.spec.Tree)
 	if !filepath.IsAbs(in.dir) || !e.showsPath(mounts, links, in.dir) {
 		return inside{}, fmt.Errorf("working directory %q is not in the sandbox", in.dir)
@@ -134,8 +130,8 @@ type running struct {
 	made   []string
 }
 
-func (r *running) openGroup(g *groups, l Limits) (err error) {
-	r.limits.FileSize = l.Disk
+func (r *running) openGroup(g *groups, l limits) (err error) {
+	r.limits.FileSize = l.disk
 	if g == nil {
 		return nil
 	}

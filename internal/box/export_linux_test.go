@@ -17,6 +17,13 @@ func (b *Box) WithGroups(memory, pids string) *Box {
 	return &other
 }
 
+// WithLimits returns the box with other limits, in bytes but for the processes.
+func (b *Box) WithLimits(memory, processes, disk int64) *Box {
+	other := *b
+	other.limits = limits{memory, processes, disk}
+	return &other
+}
+
 // WithOwn returns the box with another path of our executable.
 func (b *Box) WithOwn(path string) *Box {
 	other := *b

@@ -11,7 +11,7 @@ func TestAGroupThatFailsIsGone(t *testing.T) {
 		"version 1": {memory: t.TempDir(), pids: t.TempDir()},
 		"version 2": {unified: t.TempDir()},
 	} {
-		made, err := at.make(DefaultLimits) // these directories are no control groups
+		made, err := at.make(standardLimits) // these directories are no control groups
 		if err == nil || made != nil {
 			t.Errorf("%s: %+v, %v", name, made, err)
 		}

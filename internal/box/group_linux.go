@@ -134,14 +134,14 @@ func sweepGroups(parent string) {
 // group is the control group of one program, in one directory or in two.
 type group struct {
 	dirs   []string
-	limits Limits
+	limits limits
 	proc.Limits
 }
 
 // make makes a group with limits. Its files are open.
-func (g *groups) make(l Limits) (*group, error) {
+func (g *groups) make(l limits) (*group, error) {
 	made := &group{limits: l}
-	made.FileSize = l.Disk
+	made.FileSize = l.disk
 	if err := g.makeGroup(made, l); err != nil {
 		made.close()
 		return nil, err
@@ -150,9 +150,9 @@ func (g *groups) make(l Limits) (*group, error) {
 }
 
 // makeGroup makes the directories of a group and opens its files.
-func (g *groups) makeGroup(made *group, l Limits) error {
+func (g *groups) makeGroup(made *group, l limits) error {
 	name := groupName()
-	memory, processes := strconv.FormatInt(l.Memory, 10), strconv.FormatInt(l.Processes, 10)
+	memory, processes := strconv.FormatInt(l.memory, 10), strconv.FormatInt(l.processes, 10)
 	if g.unified != "" {
 		dir := filepath.Join(g.unified, name)
 		err := made.add(dir, "memory.max", memory, "?memory.swap.max", "0", "memory.oom.group", "1", "pids.max", processes)

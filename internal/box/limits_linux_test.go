@@ -56,16 +56,18 @@ func playForks() {
 // needGroups skips a test where there are no control groups to be had.
 func needGroups(t testing.TB, b *box.Box) {
 	t.Helper()
-	if text := b.Limits(box.Limits{}); strings.Contains(text, "no limits on memory") {
+	if text := b.Limits(); strings.Contains(text, "no limits on memory") {
 		t.Skip(text)
 	}
 }
 
-// small are the limits of these tests.
-var small = box.Limits{Memory: 64 << 20, Processes: 64, Disk: 4 << 20}
+// openSmallBox opens a box with small limits.
+func openSmallBox(t testing.TB) *box.Box {
+	return openBox(t).WithLimits(64<<20, 64, 4<<20)
+}
 
 func TestLimitIsToldByItsCause(t *testing.T) {
-	b := openBox(t)
+	b := openSmallBox(t)
 	needGroups(t, b)
 	bomb := func(name string) string { return "'" + self(t) + "' play-" + name }
 	for name, test := range map[string]struct {
@@ -83,7 +85,7 @@ func TestLimitIsToldByItsCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tree := t.TempDir()
 			began := time.Now()
-			out, r := inBox(t, b, box.Spec{Tree: tree, Read: []string{self(t)}, Limits: small}, test.script)
+			out, r := inBox(t, b, box.Spec{Tree: tree, Read: []string{self(t)}}, test.script)
 			t.Logf("%s: %+v %s", time.Since(began), r, out)
 			if r.Cause != test.cause || r.ExitCode != test.code || r.Signal != test.signal || strings.Contains(out, "no limit") {
 				t.Errorf("got %+v\n%s", r, out)
@@ -105,7 +107,7 @@ func wantNoGroups(t *testing.T) {
 
 // A bomb ends by the limit, or at the deadline: that depends on what it does when it can do no more.
 func TestBombEnds(t *testing.T) {
-	b := openBox(t)
+	b := openSmallBox(t)
 	needGroups(t, b)
 	for script, cause := range map[string]string{
 		"exec '" + self(t) + "' play-storm":                 "process limit 64",
@@ -114,7 +116,7 @@ func TestBombEnds(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		began := time.Now()
-		r, err := proc.Run(ctx, shell(b, box.Spec{Tree: t.TempDir(), Read: []string{self(t)}, Limits: small}, script, io.Discard))
+		r, err := proc.Run(ctx, shell(b, box.Spec{Tree: t.TempDir(), Read: []string{self(t)}}, script, io.Discard))
 		cancel()
 		t.Logf("%s: %+v, %v", time.Since(began), r, err)
 		if err != nil || r.Left != 0 || r.Cause != cause {
@@ -125,9 +127,9 @@ func TestBombEnds(t *testing.T) {
 }
 
 func TestFilesAreBounded(t *testing.T) {
-	b := openBox(t)
+	b := openSmallBox(t)
 	tree := t.TempDir()
-	out, _ := inBox(t, b, box.Spec{Tree: tree, Limits: small}, `
+	out, _ := inBox(t, b, box.Spec{Tree: tree}, `
 for f in /tmp/a /dev/shm/a; do dd if=/dev/zero of=$f bs=1M count=16 2>/dev/null; stat -c %s $f; rm $f; done
 for f in /tmp/a /tmp/b /tmp/c; do dd if=/dev/zero of=$f bs=1M count=2 2>/dev/null; done; cat /tmp/a /tmp/b /tmp/c | wc -c
 dd if=/dev/zero of=big bs=1M count=16 2>/dev/null; stat -c %s big
@@ -139,7 +141,7 @@ truncate -s 100G sparse 2>/dev/null; echo sparse $?`)
 
 // Nothing runs without the group that it should be in. Package proc has the one that cannot be entered.
 func TestGroupThatCannotBeHad(t *testing.T) {
-	b := openBox(t)
+	b := openSmallBox(t)
 	needGroups(t, b)
 	tree := t.TempDir()
 	for name, other := range map[string]*box.Box{

@@ -25,7 +25,7 @@ const openLimit = 3 * time.Second
 // inner, and what they do is judged outside too. The error is an [*Unavailable] when there is no box,
 // or when an attack succeeded. A second call tests again.
 func Open(ctx context.Context, c Config) (*Box, error) {
-	b := &Box{filter: systemCallFilter()}
+	b := &Box{filter: systemCallFilter(), limits: standardLimits}
 	if nativeArch == 0 {
 		return nil, &Unavailable{Cause: NoSystem, Err: errors.New("this architecture has no system call filter")}
 	}
@@ -70,10 +70,7 @@ func (b *Box) find(c Config) (err error) {
 	if b.own, err = os.Executable(); err != nil {
 		return err
 	}
-	if b.program = c.Program; b.program == "" {
-		path := cmp.Or(c.Path, os.Getenv("PATH"))
-		b.program, _ = proc.LookPath("bwrap", "", []string{"PATH=" + path})
-	}
+	b.program, _ = proc.LookPath("bwrap", "", []string{"PATH=" + cmp.Or(c.Path, os.Getenv("PATH"))})
 	if b.program == "" {
 		return &Unavailable{Cause: NoProgram}
 	}

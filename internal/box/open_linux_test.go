@@ -69,8 +69,8 @@ exec ` + bwrap + ` --json-status-fd 4 --seccomp 5 "${kept[@]}" "$@"
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.script != "" {
-				test.config.Program = filepath.Join(t.TempDir(), "bwrap")
-				write(t, test.config.Program, test.script, 0o755)
+				test.config.Path = t.TempDir()
+				write(t, filepath.Join(test.config.Path, "bwrap"), test.script, 0o755)
 			}
 			_, err := box.Open(t.Context(), test.config)
 			u, ok := errors.AsType[*box.Unavailable](err)

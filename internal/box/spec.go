@@ -35,7 +35,6 @@ type Spec struct {
 	Egress *Egress
 	// Bridge is the path of a socket outside, to which programs inside connect by [Box.BridgeCommand]; empty: none.
 	Bridge string
-	Limits Limits
 }
 
 // Overlay is a directory that can be read and written, whose changes stay out of the original.
@@ -49,7 +48,7 @@ type Overlay struct {
 }
 
 // Loan is a directory From outside that a box shows, writable, in the place of the directory Dir, which must exist. From
-// belongs to this box alone, because mount points are made in it. [Limits] bound each file in it, not their sum.
+// belongs to this box alone, because mount points are made in it. The limit of a file holds for each in it, not for their sum.
 type Loan struct{ From, Dir string }
 
 // Egress is a socket that leads to a proxy outside, and the program that forwards to it inside.

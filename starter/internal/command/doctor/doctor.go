@@ -20,7 +20,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
@@ -197,7 +196,7 @@ func findBox(ctx context.Context, c *factory.Factory, flag string) finding {
 	if !b.Overlays() {
 		caches = "no overlays: builds begin without the user's caches"
 	}
-	f.OK, f.Detail = true, strings.Join(append([]string{b.String() + " holds", b.Limits(box.Limits{}), caches}, notes...), "; ")
+	f.OK, f.Detail = true, strings.Join(append([]string{b.String() + " holds", b.Limits(), caches}, notes...), "; ")
 	return f
 }
 
