@@ -69,8 +69,6 @@ type Observation struct {
 	Process string             `json:"process"`
 	Marked  *delivery.Marked   `json:"marked,omitempty"`
 	Turn    *delivery.TurnSeen `json:"turn,omitempty"`
-	// Status is the status that the thread was reported to have.
-	Status string `json:"status,omitempty"`
 }
 
 // EnqueueUpdate is the name of the update that gives a session's workflow a batch. It takes an EnqueueInput and returns a

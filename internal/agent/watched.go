@@ -11,7 +11,7 @@ import (
 
 // Watched is a session that can prove the state of its thread, and takes deliveries
 // (docs/contracts/agent.md, 6). It reports every turn of the thread, also turns that others began, by the
-// events TurnOpened, UserMessage, TurnClosed and ThreadStatus.
+// events TurnOpened, UserMessage and TurnClosed.
 type Watched interface {
 	Session
 
@@ -74,24 +74,16 @@ type (
 		ID, Status string
 		At         time.Time // when it was reported, by our clock
 	}
-
-	// ThreadStatus says what the thread does. Status is the agent's own word: see delivery.ActivityOf.
-	// Flags says what an active thread waits for.
-	ThreadStatus struct {
-		Status string
-		Flags  []string
-	}
 )
 
-func (TurnOpened) isEvent()   {}
-func (UserMessage) isEvent()  {}
-func (TurnClosed) isEvent()   {}
-func (ThreadStatus) isEvent() {}
+func (TurnOpened) isEvent()  {}
+func (UserMessage) isEvent() {}
+func (TurnClosed) isEvent()  {}
 
 // Thread is a read of a thread, joined with the events of the session.
 type Thread struct {
 	ID     string
-	Status string
+	Status string // the agent's own word: see delivery.ActivityOf
 	Flags  []string
 	// Allows is what the thread's tools may do; nil if the agent did not say.
 	Allows *delivery.Allows

@@ -250,7 +250,7 @@ func (d *Deliveries) Observe(ctx workflow.Context, s activities.Observation) {
 		if d.fold.Head() != nil {
 			d.touchSession()
 		}
-	case delivery.ActivityOf(s.Status) != delivery.ActiveThread && d.fold.InFlight() != nil:
+	case d.fold.InFlight() != nil:
 		d.lookAt = earliest(d.lookAt, workflow.Now(ctx).Add(lookAfterEnd))
 		d.touchSession()
 	}

@@ -130,7 +130,6 @@ var moments = []struct {
 	{"its message", isA[agent.UserMessage]},
 	{"a text", isA[agent.Text]},
 	{"its usage", isA[agent.UsageUpdate]},
-	{"an idle thread", func(e agent.Event) bool { s, ok := e.(agent.ThreadStatus); return ok && s.Status == "idle" }},
 	{"its end", isA[agent.TurnClosed]},
 }
 

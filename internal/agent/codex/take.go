@@ -138,7 +138,6 @@ func (s *session) onStatusChanged(n notification) bool {
 		s.running = runningTurn{}
 	}
 	s.view.setStatus(status)
-	s.emitEvent(agent.ThreadStatus{Status: status.Type, Flags: status.Flags})
 	return true
 }
 

@@ -28,7 +28,6 @@ func (s *fakeSession) beginTurn(text, marker string) string {
 	s.past.mu.Lock()
 	s.past.turns = append(s.past.turns, agent.ThreadTurn{ID: t.id, Status: "inProgress", Markers: []string{marker}})
 	s.past.mu.Unlock()
-	s.queue.Put(agent.ThreadStatus{Status: "active"})
 	s.queue.Put(agent.TurnOpened{ID: t.id})
 	s.queue.Put(agent.UserMessage{Turn: t.id, Marker: marker, First: true})
 	go t.runTurn(within)
@@ -44,7 +43,6 @@ func (t *fakeTurn) closeTurn(status string) {
 		}
 	}
 	t.past.mu.Unlock()
-	t.queue.Put(agent.ThreadStatus{Status: "idle"})
 	t.queue.Put(agent.TurnClosed{ID: t.id, Status: status, At: time.Now()})
 }
 
