@@ -77,9 +77,9 @@ func checkExecutable(path string) error {
 	return nil
 }
 
-// ReadVersion returns the words of the program's answer to --version; there is at
-// least one.
-func ReadVersion(ctx context.Context, argv, env []string) ([]string, error) {
+// ReadVersion returns the version in the program's answer to --version: the first word that begins with a digit, or the
+// last word.
+func ReadVersion(ctx context.Context, argv, env []string) (string, error) {
 	out := proc.NewHeadTail(256, 0)
 	r, err := proc.Run(ctx, proc.Command{
 		Argv: append(argv[:len(argv):len(argv)], "--version"), Dir: os.TempDir(), Env: env, Stdout: out,
@@ -87,11 +87,15 @@ func ReadVersion(ctx context.Context, argv, env []string) ([]string, error) {
 	words := strings.Fields(out.String())
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s --version timed out", argv[0])
+		return "", fmt.Errorf("%s --version timed out", argv[0])
 	case r.ExitCode != 0 || len(words) == 0:
-		return nil, fmt.Errorf("%s --version ended with exit code %d and printed %.80q", argv[0], r.ExitCode, out.String())
+		return "", fmt.Errorf("%s --version ended with exit code %d and printed %.80q", argv[0], r.ExitCode, out.String())
 	}
-	return words, nil
+	first := slices.IndexFunc(words, func(w string) bool { return w[0] >= '0' && w[0] <= '9' })
+	if first < 0 {
+		first = len(words) - 1
+	}
+	return words[first], nil
 }

@@ -76,15 +76,16 @@ func TestVersion(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tool")
 	env := []string{"PATH=/usr/bin:/bin"}
 	tests := map[string]struct{ script, want, fails string }{
-		"words":   {script: `echo "$1 $2 1.2.3"`, want: "x --version 1.2.3"},
-		"failure": {script: "echo what; exit 2", fails: `exit code 2 and printed "what`},
-		"nothing": {script: "exit 0", fails: "exit code 0"},
+		"a number": {script: `echo "$1 $2 1.2.3 (tool 4)"`, want: "1.2.3"},
+		"a word":   {script: `echo "$1 $2 v1.2.3"`, want: "v1.2.3"},
+		"failure":  {script: "echo what; exit 2", fails: `exit code 2 and printed "what`},
+		"nothing":  {script: "exit 0", fails: "exit code 0"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			write(t, file, tt.script, 0o600)
-			words, err := child.ReadVersion(t.Context(), []string{"/bin/sh", file, "x"}, env)
-			if got := strings.Join(words, " "); got != tt.want || (err == nil) != (tt.fails == "") {
+			got, err := child.ReadVersion(t.Context(), []string{"/bin/sh", file, "x"}, env)
+			if got != tt.want || (err == nil) != (tt.fails == "") {
 				t.Errorf("got %q, %v", got, err)
 			}
 			if err != nil && !strings.Contains(err.Error(), tt.fails) {
@@ -95,8 +96,8 @@ func TestVersion(t *testing.T) {
 	t.Run("too late", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if words, err := child.ReadVersion(ctx, []string{"/bin/sh", file}, env); err == nil {
-			t.Errorf("got %q", words)
+		if got, err := child.ReadVersion(ctx, []string{"/bin/sh", file}, env); err == nil {
+			t.Errorf("got %q", got)
 		}
 	})
 }

@@ -34,11 +34,7 @@ func (a *adapter) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	words, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(agent.Options{}))
-	if err != nil {
-		return "", err
-	}
-	return words[0], nil
+	return child.ReadVersion(ctx, []string{path}, a.clientEnviron(agent.Options{}))
 }
 
 // Manifest asks the client itself, once for each version of its program.
@@ -61,7 +57,7 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 	if err != nil {
 		return missingManifest(err.Error()), false
 	}
-	m = newManifest(path, version[0])
+	m = newManifest(path, version)
 	g, err := a.fetchGreeting(ctx)
 	if err != nil {
 		m.Status, m.StatusReason = agent.Degraded, "it lists no models: "+err.Error()

@@ -29,11 +29,7 @@ func (a *adapter) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	words, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(nil))
-	if err != nil {
-		return "", err
-	}
-	return words[len(words)-1], nil
+	return child.ReadVersion(ctx, []string{path}, a.clientEnviron(nil))
 }
 
 // Manifest asks the client itself, once for each version of its program that
@@ -59,7 +55,7 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 	}
 	m = agent.Manifest{
 		Kind: setup.Codex, Label: label, Description: "OpenAI's coding agent, through its app-server",
-		Installed: true, Binary: path, Version: version[len(version)-1], Status: agent.Supported,
+		Installed: true, Binary: path, Version: version, Status: agent.Supported,
 		Models: []agent.Model{}, Modes: slices.Clone(offeredModes),
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, Resume: true, Interrupt: true,

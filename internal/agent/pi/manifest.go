@@ -20,11 +20,7 @@ func (a *adapter) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	words, err := child.ReadVersion(ctx, argv, a.piEnviron(agent.Options{Dir: os.TempDir()}))
-	if err != nil {
-		return "", err
-	}
-	return words[len(words)-1], nil
+	return child.ReadVersion(ctx, argv, a.piEnviron(agent.Options{Dir: os.TempDir()}))
 }
 
 // Manifest asks pi itself, once for each version of its program.
@@ -53,14 +49,14 @@ func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest
 	version, err := child.ReadVersion(ctx, argv, a.piEnviron(agent.Options{Dir: os.TempDir()}))
 	got := <-asked
 	if err == nil {
-		err = checkVersion(version[len(version)-1])
+		err = checkVersion(version)
 	}
 	if err != nil {
 		return missingManifest(err.Error()), false
 	}
 	m = agent.Manifest{
 		Kind: setup.Pi, Label: label, Description: "the coding agent pi, through its RPC mode",
-		Installed: true, Binary: argv[0], Version: version[len(version)-1], Status: agent.Supported,
+		Installed: true, Binary: argv[0], Version: version, Status: agent.Supported,
 		Models: []agent.Model{}, Modes: []agent.Mode{},
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, DenyReason: true, Resume: true, Interrupt: true, Cost: true,
