@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -55,7 +55,7 @@ func (s Slot) Path() string { return s.dir.path }
 const (
 	noteName = "note.json"
 	heldName = "held"
-	wanting  = "wanted-" // prefix; each waiting process has a file with an id, and locks it
+	wantName = "wanted" // a lock that all waiting processes share
 )
 
 // wantedPoll is the interval at which the holder of a slot checks for waiting processes.
@@ -92,7 +92,7 @@ func (s Slot) Hold(ctx context.Context, wanted func(), held func(pid int)) (rele
 	cancel()
 	lock, err := s.dir.Take(now, heldName, nil)
 	if errors.Is(err, context.Canceled) {
-		enough, err := s.wantSlot()
+		enough, err := s.wantSlot(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -110,23 +110,15 @@ func (s Slot) Hold(ctx context.Context, wanted func(), held func(pid int)) (rele
 
 // wantSlot lets the holder know that this process waits, until enough is called or this
 // process dies.
-func (s Slot) wantSlot() (enough func(), err error) {
-	name := filepath.Join(s.dir.path, wanting+uuid.NewString())
-	f, err := os.CreateTemp(s.dir.path, ".wants-*")
+func (s Slot) wantSlot(ctx context.Context) (enough func() error, err error) {
+	f, err := s.dir.openBeside(wantName, os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		err = os.Rename(f.Name(), name) // the file is locked before it is seen
+	if err := file.WaitLock(ctx, f, unix.LOCK_SH); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	return func() {
-		os.Remove(name) // wanted removes a file that remains: its lock is free
-		f.Close()
-	}, nil
+	return f.Close, nil
 }
 
 // watchWanted calls wanted repeatedly while another process waits, until stop is called.
@@ -151,22 +143,12 @@ func (s Slot) watchWanted(wanted func()) (stop func()) {
 	return func() { close(done) }
 }
 
-// isWanted reports whether a living process waits. It removes the files of dead ones.
+// isWanted reports whether a living process waits.
 func (s Slot) isWanted() bool {
-	names, _ := filepath.Glob(filepath.Join(s.dir.path, wanting+"*"))
-	for _, name := range names {
-		f, err := os.OpenFile(name, os.O_RDWR, 0)
-		if err != nil {
-			continue // it waits no more
-		}
-		free := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
-		if free {
-			os.Remove(name)
-		}
-		f.Close()
-		if !free {
-			return true
-		}
+	f, err := s.dir.openBeside(wantName, os.O_RDWR)
+	if err != nil {
+		return false
 	}
-	return false
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
 }
