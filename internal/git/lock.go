@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
-	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // Lock locks the file of that name. It excludes every other process that locks the file, and the
@@ -15,33 +17,18 @@ import (
 // ctx ends. The error matches os.ErrNotExist when the directory does not exist.
 func Lock(ctx context.Context, name string) (*os.File, error) {
 	for {
-		f, err := tryLock(name)
-		if f != nil || err != nil {
-			return f, err
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("open lock: %w", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for lock %s: %w", name, context.Cause(ctx))
-		case <-time.After(10 * time.Millisecond):
+		if err := file.WaitLock(ctx, f, unix.LOCK_EX); err != nil {
+			return nil, errors.Join(err, f.Close())
 		}
+		if sameFile(f, name) {
+			return f, nil
+		}
+		f.Close()
 	}
-}
-
-// tryLock returns no file when another process holds the lock, or has just removed it.
-func tryLock(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open lock: %w", err)
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil && sameFile(f, name) {
-		return f, nil
-	}
-	f.Close()
-	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
-		return nil, nil
-	}
-	return nil, fmt.Errorf("lock %s: %w", name, err)
 }
 
 // RemoveLock removes the file of a lock that is held. It leaves a file alone that has taken its name.

@@ -26,7 +26,8 @@ var floors = [][]string{
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "remote", "review", "rundir", "toolchain"},
 	{"egress", "engine"},
 	{"box", "hunks", "notify", "toolserver"},
-	{"dispatch", "failure", "file", "gate", "git", "proc", "redact", "run", "store", "udiff", "verdict"},
+	{"dispatch", "failure", "gate", "git", "proc", "redact", "run", "store", "udiff", "verdict"},
+	{"file"},
 	{"allow", "display", "exact", "failpoint", "forge", "setup", "syntax", "thinking", "toolcall", "version"},
 }
 
