@@ -2,6 +2,7 @@ package rundir_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,16 +28,19 @@ func TestSecondWhoWaitsIsHeard(t *testing.T) {
 		wanted  chan struct{}
 	}
 	holders := make(chan holder, 2)
+	var waiting sync.WaitGroup
+	waiting.Add(2)
 	for range 2 {
 		go func() {
 			h := holder{wanted: make(chan struct{}, 100)}
 			var err error
-			if h.release, err = slot.Hold(ctx, func() { h.wanted <- struct{}{} }, nil); err == nil {
+			waits := sync.OnceFunc(waiting.Done)
+			if h.release, err = slot.Hold(ctx, func() { h.wanted <- struct{}{} }, func(int) { waits() }); err == nil {
 				holders <- h
 			}
 		}()
 	}
-	time.Sleep(200 * time.Millisecond) // both wait
+	waiting.Wait()
 	release()
 	h := <-holders
 	select {
