@@ -123,12 +123,7 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 	if in.Base == in.Repository.Base {
 		return out, nil
 	}
-	files, err := w.DiffStat(ctx, in.Repository.Base, commit)
-	out.Stat = run.Stat{Files: len(files)}
-	for _, f := range files {
-		out.Stat.Added += f.Added
-		out.Stat.Deleted += f.Deleted
-	}
+	out.Stat, err = w.DiffStat(ctx, in.Repository.Base, commit)
 	return out, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,60 +102,27 @@ func (w *Workspace) Diff(ctx context.Context, from, to run.Commit, out io.Writer
 	return nil
 }
 
-// FileStat counts the lines of one file that a diff changes.
-type FileStat struct {
-	Path    string `json:"path"`
-	OldPath string `json:"oldPath,omitempty"` // of a renamed file
-	Added   int    `json:"added"`
-	Deleted int    `json:"deleted"`
-	Binary  bool   `json:"binary,omitempty"` // lines are not counted
-}
+// shortStat matches what git writes of a diff: nothing if it is empty, and no count of lines that is zero.
+var shortStat = regexp.MustCompile(`^(?: (\d+) files? changed(?:, (\d+) insertions?\(\+\))?(?:, (\d+) deletions?\(-\))?\n)?$`)
 
-// DiffStat counts the changes of a Diff, file by file.
-func (w *Workspace) DiffStat(ctx context.Context, from, to run.Commit) ([]FileStat, error) {
-	args, err := w.diffArgs(from, to, "--numstat", "-z")
-	var stats []FileStat
+// DiffStat counts the files and lines of a Diff. A binary file has no lines.
+func (w *Workspace) DiffStat(ctx context.Context, from, to run.Commit) (run.Stat, error) {
+	var out []byte
+	args, err := w.diffArgs(from, to, "--shortstat")
 	if err == nil {
-		stats, err = w.diffStats(ctx, args)
+		out, err = w.repo.Run(ctx, args...)
+	}
+	counts := shortStat.FindStringSubmatch(string(out))
+	if err == nil && counts == nil {
+		err = fmt.Errorf("unexpected line %q", out)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("diff %s to %s: %w", from, to, err)
+		return run.Stat{}, fmt.Errorf("diff %s to %s: %w", from, to, err)
 	}
-	return stats, nil
-}
-
-// diffStats reads lines of "added TAB deleted TAB path". The line of a rename has an empty path, and
-// its two paths follow.
-func (w *Workspace) diffStats(ctx context.Context, args []string) ([]FileStat, error) {
-	var stats []FileStat
-	var names []string // paths read so far for the last entry, a rename
-	err := w.eachRecord(ctx, func(record string) error {
-		if len(names) < 2 && names != nil {
-			if names = append(names, record); len(names) == 2 {
-				stats[len(stats)-1].OldPath, stats[len(stats)-1].Path, names = names[0], names[1], nil
-			}
-			return nil
-		}
-		fields := strings.SplitN(record, "\t", 3)
-		if len(fields) != 3 {
-			return fmt.Errorf("unexpected line %q", record)
-		}
-		s := FileStat{Path: fields[2], Binary: fields[0] == "-"}
-		if !s.Binary {
-			var err1, err2 error
-			s.Added, err1 = strconv.Atoi(fields[0])
-			s.Deleted, err2 = strconv.Atoi(fields[1])
-			if err := errors.Join(err1, err2); err != nil {
-				return err
-			}
-		}
-		if s.Path == "" {
-			names = []string{}
-		}
-		stats = append(stats, s)
-		return nil
-	}, args...)
-	return stats, err
+	files, _ := strconv.Atoi(counts[1]) // digits, or nothing
+	added, _ := strconv.Atoi(counts[2])
+	deleted, _ := strconv.Atoi(counts[3])
+	return run.Stat{Files: files, Added: added, Deleted: deleted}, nil
 }
 
 // diffArgs returns the arguments of a diff that depends on the two commits alone. The diff runs no
