@@ -24,26 +24,25 @@ var ErrMoved = errors.New("the file has changed since the patch was planned")
 func WriteChange(root *os.Root, c *Change) error {
 	w := writer{root}
 	puts, deletes, late := c.writes()
-	for _, f := range slices.Concat(puts, deletes) {
-		if err := w.check(f); err != nil {
-			return fmt.Errorf("write %s: %w", display.Line(f.path), err)
-		}
-	}
-	for _, f := range puts {
-		if err := w.stage(f); err != nil {
-			w.unstage(puts)
-			return fmt.Errorf("write %s: %w", display.Line(f.path), err)
-		}
-	}
-	for _, step := range []struct {
+	for i, step := range []struct {
 		files []*write
 		do    func(*write) error
-	}{{puts, w.place}, {deletes, w.remove}, {late, w.stage}, {late, w.place}} {
+	}{
+		{slices.Concat(puts, deletes), w.check}, {puts, w.stage}, // an error of these changes nothing
+		{puts, w.replace}, {deletes, w.replace}, {late, w.check}, {late, w.stage}, {late, w.replace},
+	} {
 		for _, f := range step.files {
-			if err := step.do(f); err != nil {
-				w.unstage(slices.Concat(puts, late))
-				return fmt.Errorf("write %s: %w; some files of the patch may be written: see git diff", display.Line(f.path), err)
+			err := step.do(f)
+			if err == nil {
+				continue
 			}
+			if i > 0 {
+				w.unstage(slices.Concat(puts, late))
+			}
+			if i > 1 {
+				err = fmt.Errorf("%w; some files of the patch may be written: see git diff", err)
+			}
+			return fmt.Errorf("write %s: %w", display.Line(f.path), err)
 		}
 	}
 	return nil
@@ -52,9 +51,9 @@ func WriteChange(root *os.Root, c *Change) error {
 // write is the effect of a change on one name.
 type write struct {
 	path          string
-	before, after *File  // nil: no file
-	temp          string // the name of the new file beside its place
-	staged        bool   // the new file has that name
+	before, after *File       // nil: no file
+	temp          string      // the name of the new file beside its place
+	perm          fs.FileMode // of the file that was there when it was last checked
 }
 
 // writes returns the effects of c: the files that can be written before any is deleted, the ones to delete, and the
@@ -62,10 +61,9 @@ type write struct {
 func (c *Change) writes() (puts, deletes, late []*write) {
 	var all []*write
 	byName := make(map[string]*write)
-	mark := ownPrefix + rand.Text()[:8]
 	at := func(name string) *write {
 		if byName[name] == nil {
-			byName[name] = &write{path: name, temp: fmt.Sprintf("%s-%d.new", mark, len(all))}
+			byName[name] = &write{path: name, temp: ownPrefix + rand.Text()[:12] + ".new"}
 			all = append(all, byName[name])
 		}
 		return byName[name]
@@ -84,16 +82,14 @@ func (c *Change) writes() (puts, deletes, late []*write) {
 	var gone []string
 	for _, f := range all {
 		if f.after == nil {
-			deletes, gone = append(deletes, f), append(gone, foldCase(f.path))
+			deletes, gone = append(deletes, f), append(gone, foldCase(f.path)+"/")
 		}
 	}
 	for _, f := range all {
-		name := foldCase(f.path)
+		name := foldCase(f.path) + "/"
 		switch {
 		case f.after == nil:
-		case slices.ContainsFunc(gone, func(g string) bool {
-			return g == name || strings.HasPrefix(g, name+"/") || strings.HasPrefix(name, g+"/")
-		}):
+		case slices.ContainsFunc(gone, func(g string) bool { return strings.HasPrefix(g, name) || strings.HasPrefix(name, g) }):
 			late = append(late, f)
 		default:
 			puts = append(puts, f)
@@ -104,45 +100,48 @@ func (c *Change) writes() (puts, deletes, late []*write) {
 
 type writer struct{ root *os.Root }
 
-// check returns ErrMoved unless a name still is in the planned state.
+// check returns ErrMoved unless a name still is in the planned state. The directory of a new file may be missing.
 func (w writer) check(f *write) error {
-	parent, err := openSubdir(w.root, path.Dir(f.path))
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.before == nil:
-		return nil
-	case err != nil:
-		return movedError(err)
+	parent, err := w.openChecked(f)
+	if err == nil {
+		return parent.Close()
 	}
-	defer parent.Close()
-	return f.check(parent)
-}
-
-func (f *write) check(parent *os.Root) error {
-	content, info, err := readRegular(parent, f.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.before == nil:
+	if f.before == nil && errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case err != nil:
-		return movedError(err)
-	case f.before == nil, !bytes.Equal(content, f.before.Content) || modeFor(info) != f.before.Mode:
-		return ErrMoved
-	}
-	return nil
-}
-
-// movedError returns ErrMoved for an error that says that something else is there, or nothing. It returns other errors
-// unchanged.
-func movedError(err error) error {
-	if _, other := errors.AsType[*EntryError](err); other || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", ErrMoved, err)
 	}
 	return err
+}
+
+// openChecked opens the directory of a name that still is in the planned state. Otherwise it returns ErrMoved.
+func (w writer) openChecked(f *write) (*os.Root, error) {
+	parent, err := openSubdir(w.root, path.Dir(f.path))
+	if err == nil {
+		var content []byte
+		var info fs.FileInfo
+		switch content, info, err = readRegular(parent, f.path); {
+		case f.before == nil && errors.Is(err, fs.ErrNotExist):
+			return parent, nil
+		case err == nil && f.before != nil && bytes.Equal(content, f.before.Content) && modeFor(info) == f.before.Mode:
+			f.perm = info.Mode().Perm()
+			return parent, nil
+		case err == nil:
+			err = ErrMoved
+		}
+		parent.Close()
+	}
+	if _, other := errors.AsType[*EntryError](err); other || errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", ErrMoved, err)
+	}
+	return nil, err
 }
 
 // stage writes the new file beside its place. The new file keeps the permissions of the old one, except for the right to
 // execute.
 func (w writer) stage(f *write) error {
-	parent, err := w.makeDir(path.Dir(f.path))
+	if err := w.root.MkdirAll(path.Dir(f.path), 0o777); err != nil {
+		return err
+	}
+	parent, err := openSubdir(w.root, path.Dir(f.path))
 	if err != nil {
 		return err
 	}
@@ -155,73 +154,26 @@ func (w writer) stage(f *write) error {
 	if err != nil {
 		return err
 	}
-	f.staged = true
 	_, err = file.Write(f.after.Content)
-	if err == nil && f.before != nil {
-		err = f.keepMode(parent, file)
+	if f.before != nil {
+		if f.after.Mode != f.before.Mode {
+			f.perm = perm & (f.perm&^0o111 | f.perm>>2&0o111) // execute for all who may read, or for no one
+		}
+		err = errors.Join(err, file.Chmod(f.perm))
 	}
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// makeDir opens a directory, and makes it where it is missing.
-func (w writer) makeDir(name string) (*os.Root, error) {
-	dir, err := openSubdir(w.root, name)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return dir, err
-	}
-	parent, err := w.makeDir(path.Dir(name))
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	if err := parent.Mkdir(path.Base(name), 0o777); err != nil {
-		return nil, err
-	}
-	return openSubdir(w.root, name)
-}
-
-// keepMode gives the new file the permissions of the old one, with the right to execute taken from the change.
-func (f *write) keepMode(parent *os.Root, file *os.File) error {
-	info, err := parent.Lstat(path.Base(f.path))
-	if err != nil {
-		return err
-	}
-	mode := info.Mode().Perm()
-	if executable := f.after.Mode == Executable; executable != (mode&0o100 != 0) {
-		mode &^= 0o111
-		if executable {
-			mode |= mode >> 2 & 0o111
-		}
-	}
-	return file.Chmod(mode)
-}
-
-// place checks the old state again and puts the new file in its place.
-func (w writer) place(f *write) error {
-	parent, err := openSubdir(w.root, path.Dir(f.path))
+// replace checks the old state again and puts the new file in its place. If there is none, it deletes the old file and
+// the directories that this leaves empty.
+func (w writer) replace(f *write) error {
+	parent, err := w.openChecked(f)
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
-	if err := f.check(parent); err != nil {
-		return err
-	}
-	if err := parent.Rename(f.temp, path.Base(f.path)); err != nil {
-		return err
-	}
-	f.staged = false
-	return nil
-}
-
-// remove checks the old state again and deletes the file, and the directories that it leaves empty.
-func (w writer) remove(f *write) error {
-	parent, err := openSubdir(w.root, path.Dir(f.path))
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	if err := f.check(parent); err != nil {
-		return err
+	if f.after != nil {
+		return parent.Rename(f.temp, path.Base(f.path))
 	}
 	if err := parent.Remove(path.Base(f.path)); err != nil {
 		return err
@@ -233,29 +185,15 @@ func (w writer) remove(f *write) error {
 // unstage removes the new files that are not in their places, and the directories that are empty without them.
 func (w writer) unstage(files []*write) {
 	for _, f := range files {
-		if parent, err := openSubdir(w.root, path.Dir(f.path)); err == nil {
-			if f.staged {
-				_ = parent.Remove(f.temp)
-			}
-			parent.Close()
-			w.removeEmpty(path.Dir(f.path))
-		}
+		_ = w.root.Remove(path.Join(path.Dir(f.path), f.temp))
+		w.removeEmpty(path.Dir(f.path))
 	}
 }
 
 // removeEmpty removes a directory that is empty, and then its parents in the same way.
 func (w writer) removeEmpty(name string) {
 	for ; name != "."; name = path.Dir(name) {
-		parent, err := openSubdir(w.root, path.Dir(name))
-		if err != nil {
-			return
-		}
-		info, err := parent.Lstat(path.Base(name))
-		if err == nil && info.IsDir() {
-			err = parent.Remove(path.Base(name))
-		}
-		parent.Close()
-		if err != nil {
+		if info, err := w.root.Lstat(name); err != nil || !info.IsDir() || w.root.Remove(name) != nil {
 			return
 		}
 	}

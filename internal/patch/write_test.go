@@ -221,6 +221,10 @@ func TestWriteKeepsPermissionsAndHardLinks(t *testing.T) {
 	if got := picture(t, dir)["mod.txt"]; got != "-rw-r-----\na\nB\nc\n" {
 		t.Errorf("got %q", got)
 	}
+	mode := plan(t, patch.DirTree(root), "diff --git a/mod.txt b/mod.txt\nold mode 100644\nnew mode 100755\n")
+	if err := patch.WriteChange(root, mode); err != nil || picture(t, dir)["mod.txt"] != "-rwxr-x---\na\nB\nc\n" {
+		t.Errorf("executable: got %q, %v", picture(t, dir)["mod.txt"], err)
+	}
 }
 
 func TestApplyRefusesWhatIsNoRegularFile(t *testing.T) {
