@@ -3,10 +3,9 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"path"
-	"time"
+	"testing/fstest"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/remote"
@@ -41,7 +40,7 @@ func OpenCommit(ctx context.Context, dir string, commit run.Commit) *CommitFS {
 // Close ends the process that reads.
 func (c *CommitFS) Close() error { return c.store.objects.Close() }
 
-// Open implements fs.FS.
+// Open implements fs.FS. A directory lists its files without their sizes.
 func (c *CommitFS) Open(name string) (fs.File, error) {
 	failed := func(err error) (fs.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
 	if !fs.ValidPath(name) {
@@ -51,84 +50,24 @@ func (c *CommitFS) Open(name string) (fs.File, error) {
 	if err != nil || e.Mode != git.ModeTree && !e.Mode.Regular() {
 		return failed(errors.Join(err, fs.ErrNotExist))
 	}
-	f := &commitFile{info: commitInfo{name: path.Base(name), mode: e.Mode}}
-	if e.Mode == git.ModeTree {
-		entries, err := c.store.treeEntries(c.ctx, e.ID)
+	if e.Mode != git.ModeTree {
+		o, err := c.store.objects.Read(c.ctx, e.ID, maxFile)
 		if err != nil {
 			return failed(err)
 		}
-		for _, e := range entries {
-			if e.Mode == git.ModeTree || e.Mode.Regular() {
-				f.entries = append(f.entries, commitEntry{commitInfo{name: e.Name, mode: e.Mode}, c, path.Join(name, e.Name)})
-			}
-		}
-		return f, nil
+		return fstest.MapFS{name: {Mode: e.Mode.Perm(), Data: o.Content}}.Open(name)
 	}
-	o, err := c.store.objects.Read(c.ctx, e.ID, maxFile)
+	entries, err := c.store.treeEntries(c.ctx, e.ID)
 	if err != nil {
 		return failed(err)
 	}
-	f.info.size, f.rest = o.Size, o.Content
-	return f, nil
-}
-
-// commitFile is an open file or directory of a commit.
-type commitFile struct {
-	info    commitInfo
-	rest    []byte
-	entries []fs.DirEntry
-}
-
-func (f *commitFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-func (f *commitFile) Close() error               { return nil }
-
-func (f *commitFile) Read(p []byte) (int, error) {
-	if len(f.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, f.rest)
-	f.rest = f.rest[n:]
-	return n, nil
-}
-
-// ReadDir implements fs.ReadDirFile.
-func (f *commitFile) ReadDir(n int) ([]fs.DirEntry, error) {
-	list := f.entries
-	if n > 0 {
-		if len(list) == 0 {
-			return nil, io.EOF
+	files := fstest.MapFS{name: {Mode: fs.ModeDir | 0o555}}
+	for _, e := range entries {
+		if e.Mode == git.ModeTree {
+			files[path.Join(name, e.Name)] = &fstest.MapFile{Mode: fs.ModeDir | 0o555}
+		} else if e.Mode.Regular() {
+			files[path.Join(name, e.Name)] = &fstest.MapFile{Mode: e.Mode.Perm()}
 		}
-		list = list[:min(n, len(list))]
 	}
-	f.entries = f.entries[len(list):]
-	return list, nil
-}
-
-// commitEntry is an entry of a directory. Its size is read when it is asked for.
-type commitEntry struct {
-	commitInfo
-	in   *CommitFS
-	path string
-}
-
-func (e commitEntry) Type() fs.FileMode          { return e.Mode().Type() }
-func (e commitEntry) Info() (fs.FileInfo, error) { return fs.Stat(e.in, e.path) }
-
-type commitInfo struct {
-	name string
-	mode git.Mode
-	size int64
-}
-
-func (i commitInfo) Name() string       { return i.name }
-func (i commitInfo) Size() int64        { return i.size }
-func (i commitInfo) ModTime() time.Time { return time.Time{} }
-func (i commitInfo) IsDir() bool        { return i.mode == git.ModeTree }
-func (i commitInfo) Sys() any           { return nil }
-
-func (i commitInfo) Mode() fs.FileMode {
-	if i.IsDir() {
-		return fs.ModeDir | 0o555
-	}
-	return i.mode.Perm()
+	return files.Open(name)
 }

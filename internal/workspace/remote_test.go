@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
-	"testing/fstest"
 
 	checks "github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -22,7 +22,20 @@ func TestFilesOfACommit(t *testing.T) {
 	must(t, err)
 	at := workspace.OpenCommit(t.Context(), filepath.Join(r.Dir, ".git"), src.Base)
 	defer at.Close()
-	must(t, fstest.TestFS(at, "main.go", "lib/a/one.txt", "go.mod"))
+	var names []string
+	must(t, fs.WalkDir(at, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	}))
+	want := []string{".gitignore", "README.md", "go.mod", "lib/a/one.txt", "lib/a/two.txt", "lib/b/deep/x.txt", "main.go", "run.sh", "with space/ü ñ.txt"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got files %q, want %q", names, want)
+	}
+	if info, err := fs.Stat(at, "run.sh"); err != nil || info.Mode() != 0o755 {
+		t.Errorf("run.sh: got %v, %v; want an executable file", info, err)
+	}
 	if b, err := fs.ReadFile(at, "main.go"); err != nil || string(b) != "package main\n" {
 		t.Errorf("main.go: got %q, %v", b, err)
 	}
