@@ -6,10 +6,8 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
@@ -44,12 +42,8 @@ its absolute path. The engine is reached when a tool needs it.`,
 			if err != nil {
 				return err
 			}
-			remote := newRemote(c, func(ctx context.Context) (client.Client, error) {
-				return temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.RunsDir})
-			})
-			defer remote.close()
 			return tools.Serve(ctx, tools.Config{
-				Dirs: dirs, Caller: func() citizen.Caller { return dispatches.Caller(c) }, Engine: remote, AllowDecisions: decide, AllowStarts: start,
+				Dirs: dirs, Caller: func() citizen.Caller { return dispatches.Caller(c) }, Engine: &remote{c}, AllowDecisions: decide, AllowStarts: start,
 				Log: slog.New(slog.NewTextHandler(c.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}, c.In, c.Out)
 		}),

@@ -11,8 +11,7 @@ import (
 
 func TestAnAgentNamesNoProgramAsProvider(t *testing.T) {
 	c, _ := clitest.LocalFactory(t, engine.File{}, false)
-	r := newRemote(c, nil)
-	t.Cleanup(r.close)
+	r := &remote{c}
 	dir := clitest.Repository(t)
 	for _, spec := range []string{
 		"command:sh -c 'env >&2'", "command:/bin/sh", "acp:sh -c 'env >&2'", "acp:opencode acp --print-logs", "acp:./agent", "replay:answers", "openclaw",
