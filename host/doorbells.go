@@ -2,11 +2,9 @@ package host
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 )
@@ -26,30 +24,14 @@ const lostAfter = time.Minute
 
 // Start looks until ctx ends or stop is called. Stop returns when no look is in progress any more.
 func (b Doorbells) Start(ctx context.Context) (stop func()) {
-	return untilStopped(ctx, b.ringRegularly)
-}
-
-func (b Doorbells) ringRegularly(ctx context.Context) {
 	ticks := b.Ticks
 	if ticks == nil {
-		t := time.NewTicker(lostAfter)
-		defer t.Stop()
-		ticks = t.C
+		ticks = time.Tick(lostAfter)
 	}
-	wrong := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-			wrong = b.ringOnce(ctx, wrong)
-		}
-	}
+	return lookRegularly(ctx, ticks, b.Log, "look for mail that was not announced", b.ringOnce)
 }
 
-// ringOnce rings for unread mail and returns the text of the error, or an empty string. It logs the
-// error unless it equals before.
-func (b Doorbells) ringOnce(ctx context.Context, before string) (wrong string) {
+func (b Doorbells) ringOnce(ctx context.Context) error {
 	// Another worker of the host may have been killed. A sweep that fails is made again at the next tick.
 	if gone, _ := (citizen.Host{Dirs: b.Boxes.Dirs}).Sweep(ctx); len(gone) > 0 {
 		b.Log.Info("removed the sessions of a worker that has ended", "citizens", gone)
@@ -58,12 +40,5 @@ func (b Doorbells) ringOnce(ctx context.Context, before string) (wrong string) {
 	if len(rung) > 0 {
 		b.Log.Info("announced unread mail again", "citizens", rung)
 	}
-	if err == nil || errors.Is(err, context.Canceled) {
-		return ""
-	}
-	wrong = report.Summary(err.Error())
-	if wrong != before {
-		b.Log.Warn("look for mail that was not announced", "error", wrong)
-	}
-	return wrong
+	return err
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -137,30 +136,7 @@ func (f *fleet) Start(ctx context.Context) (stop func()) {
 	if f.bucket == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for wrong := ""; ; {
-			text := ""
-			if err := f.look(ctx); err != nil && ctx.Err() == nil {
-				if text = err.Error(); text != wrong {
-					f.liveness.log.Warn("look for silent workers", "error", err)
-				}
-			}
-			wrong = text
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
-	})
-	return func() {
-		cancel()
-		wg.Wait()
-	}
+	return lookRegularly(ctx, time.Tick(lookEvery), f.liveness.log, "look for silent workers", f.look)
 }
 
 // look asks the engine once, and ends the attempts of workers of other hosts that are silent. A look after a pause, of this

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,56 +112,51 @@ const (
 	forgotten = 24 * time.Hour
 )
 
-// Start reports the attempts of dead workers, at once and then every sweepEvery, until ctx ends or
-// stop is called. Stop returns when no report is in progress any more.
+// Start reports the attempts of dead workers every sweepEvery, until ctx ends or stop is called. Stop returns when no
+// report is in progress any more.
 func (l *Liveness) Start(ctx context.Context) (stop func()) {
-	return untilStopped(ctx, l.keep)
+	return lookRegularly(ctx, time.Tick(sweepEvery), l.log, "report the attempts of dead workers", l.reportDeadAttempts)
 }
 
-// untilStopped calls run with a context that ends with ctx or when stop is called, which returns when run has.
-func untilStopped(ctx context.Context, run func(context.Context)) (stop func()) {
+// lookRegularly calls look at each tick until ctx ends or stop is called, which returns when no look is in progress any
+// more. It logs an error when it differs from that of the look before.
+func lookRegularly(ctx context.Context, ticks <-chan time.Time, log *slog.Logger, task string, look func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { run(ctx) })
+	wg.Go(func() {
+		for before := ""; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks:
+			}
+			wrong := ""
+			if err := look(ctx); err != nil && ctx.Err() == nil {
+				wrong = report.Summary(err.Error())
+			}
+			if wrong != "" && wrong != before {
+				log.Warn(task, "error", wrong)
+			}
+			before = wrong
+		}
+	})
 	return func() {
 		cancel()
 		wg.Wait()
 	}
 }
 
-func (l *Liveness) keep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for wrong := ""; ; {
-		wrong = l.reportDeadAttempts(ctx, wrong)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// reportDeadAttempts reports the attempts of dead workers once. It returns the text of the error, or an empty
-// string, and logs the error unless it equals before.
-func (l *Liveness) reportDeadAttempts(ctx context.Context, before string) (wrong string) {
+func (l *Liveness) reportDeadAttempts(ctx context.Context) error {
+	var unreported error
 	err := l.store.Dead(func(a attempts.Attempt) (settled bool) {
 		if a.Engine != l.engine {
 			return time.Since(a.Began) > forgotten
 		}
 		err := l.report(ctx, a)
-		if err != nil {
-			wrong = err.Error()
-		}
+		unreported = cmp.Or(err, unreported)
 		return err == nil
 	})
-	if err != nil {
-		wrong = err.Error()
-	}
-	if wrong != "" && wrong != before && ctx.Err() == nil {
-		l.log.Warn("report the attempts of dead workers", "error", wrong)
-	}
-	return wrong
+	return cmp.Or(err, unreported)
 }
 
 // report ends the attempt with the attempt's own token. An engine that no longer knows the attempt
