@@ -5,7 +5,6 @@ package peers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
@@ -93,46 +92,19 @@ func compareDiagnostics(a, b Diagnostic) int {
 	)
 }
 
-// Probe is the liveness found at one address.
-type Probe struct {
-	GardenID dispatch.GardenID
-	Liveness dispatch.Liveness
-}
-
-// Join combines records and probes into facts. It returns an error only for a mistake in this
-// program: a citizen twice, an address probed twice, a pi citizen that was not probed, or a probed
-// address of another backend's citizen.
-func Join(records []citizen.Record, probes []Probe) ([]Peer, []Socket, error) {
-	probed := make(map[dispatch.GardenID]dispatch.Liveness)
-	for _, p := range probes {
-		if _, twice := probed[p.GardenID]; twice {
-			return nil, nil, fmt.Errorf("%s was probed twice", p.GardenID)
-		}
-		probed[p.GardenID] = p.Liveness
-	}
-	peers, known := []Peer{}, make(map[dispatch.GardenID]bool)
+// join combines the records, which are sorted, with the liveness found at each address. A probed address without a record
+// is a socket.
+func join(records []citizen.Record, probed map[dispatch.GardenID]dispatch.Liveness) ([]Peer, []Socket) {
+	peers, sockets := []Peer{}, []Socket{}
 	for _, r := range records {
-		liveness, wasProbed := probed[r.GardenID]
-		switch {
-		case known[r.GardenID]:
-			return nil, nil, fmt.Errorf("%s has two records", r.GardenID)
-		case r.Backend.Probed() && !wasProbed:
-			return nil, nil, fmt.Errorf("%s was not probed", r.GardenID)
-		case !r.Backend.Probed() && wasProbed:
-			return nil, nil, fmt.Errorf("%s is of %s and has a socket", r.GardenID, r.Backend)
-		}
-		known[r.GardenID] = true
-		peers = append(peers, newPeer(r, dispatch.LivenessOf(r.Backend, liveness)))
+		peers = append(peers, newPeer(r, dispatch.LivenessOf(r.Backend, probed[r.GardenID])))
+		delete(probed, r.GardenID)
 	}
-	sockets := []Socket{}
-	for _, p := range probes {
-		if !known[p.GardenID] {
-			sockets = append(sockets, Socket{Kind: "socket-only", GardenID: p.GardenID, Liveness: p.Liveness})
-		}
+	for id, l := range probed {
+		sockets = append(sockets, Socket{Kind: "socket-only", GardenID: id, Liveness: l})
 	}
-	slices.SortFunc(peers, func(a, b Peer) int { return cmp.Compare(a.GardenID, b.GardenID) })
 	slices.SortFunc(sockets, func(a, b Socket) int { return cmp.Compare(a.GardenID, b.GardenID) })
-	return peers, sockets, nil
+	return peers, sockets
 }
 
 func newPeer(r citizen.Record, l dispatch.Liveness) Peer {

@@ -294,31 +294,6 @@ func TestScanEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestJoinRefusesMistakes(t *testing.T) {
-	pi := citizen.Record{GardenID: id(1), Backend: dispatch.Pi}
-	codex := citizen.Record{GardenID: id(2), Backend: dispatch.Codex}
-	at := func(n int) peers.Probe { return peers.Probe{GardenID: id(n), Liveness: dispatch.Alive} }
-	rows := []struct {
-		name    string
-		records []citizen.Record
-		probes  []peers.Probe
-		ok      bool
-	}{
-		{"as it should be", []citizen.Record{codex, pi}, []peers.Probe{at(3), at(1)}, true},
-		{"a pi citizen that was not probed", []citizen.Record{pi}, nil, false},
-		{"a pi citizen twice", []citizen.Record{pi, pi}, []peers.Probe{at(1)}, false},
-		{"another citizen twice", []citizen.Record{codex, codex}, nil, false},
-		{"an address that was probed twice", []citizen.Record{pi}, []peers.Probe{at(1), at(1)}, false},
-		{"another backend's address probed", []citizen.Record{codex}, []peers.Probe{at(2)}, false},
-	}
-	for _, row := range rows {
-		p, s, err := peers.Join(row.records, row.probes)
-		if (err == nil) != row.ok {
-			t.Errorf("%s: %+v, %+v, %v", row.name, p, s, err)
-		}
-	}
-}
-
 // full is a registry with everything in it.
 func full(t testing.TB) registry {
 	r := newRegistry(t)

@@ -3,7 +3,6 @@ package peers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,8 +23,8 @@ type Look func(ctx context.Context, path string) controlsocket.Sighting
 const concurrent = 32
 
 // Scan lists the peers. It looks at every pi citizen and every socket once. A broken entry becomes
-// a diagnostic and hides no other entry. Scan returns an error if the store cannot be read, if this
-// program made a mistake, or if ctx has ended.
+// a diagnostic and hides no other entry. Scan returns an error if the store cannot be read, or if ctx
+// has ended.
 func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	store := citizen.Store{Dir: d.Sessions}
 	records, bad, err := store.List()
@@ -41,14 +40,11 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	}
 	s.quarantineBad(&store, bad)
 	records = s.quarantineClashes(records)
-	probes := s.probeAll(ctx, records)
+	probed := s.probeAll(ctx, records)
 	if err := ctx.Err(); err != nil {
 		return Listing{}, context.Cause(ctx)
 	}
-	peers, sockets, err := Join(records, probes)
-	if err != nil {
-		return Listing{}, fmt.Errorf("list the peers: %w", err)
-	}
+	peers, sockets := join(records, probed)
 	noteOurs(&store, records, peers)
 	slices.SortFunc(s.diagnostics, compareDiagnostics)
 	l := Listing{ControlDir: d.Sockets, Peers: peers, SocketOnly: sockets, Diagnostics: s.diagnostics}
@@ -162,7 +158,7 @@ func (s *scan) refuseID(id dispatch.GardenID) {
 
 // probeAll looks at every address once. It never looks at a symlink: a pi citizen whose address is a
 // symlink is dead, and a symlink without a record is dropped.
-func (s *scan) probeAll(ctx context.Context, records []citizen.Record) []Probe {
+func (s *scan) probeAll(ctx context.Context, records []citizen.Record) map[dispatch.GardenID]dispatch.Liveness {
 	ids := make(map[dispatch.GardenID]bool) // the value reports whether the id has a record
 	for id, e := range s.found {
 		if e == socket {
@@ -177,7 +173,7 @@ func (s *scan) probeAll(ctx context.Context, records []citizen.Record) []Probe {
 	var (
 		mu     sync.Mutex
 		wg     sync.WaitGroup
-		probes []Probe
+		probed = make(map[dispatch.GardenID]dispatch.Liveness)
 		slots  = make(chan struct{}, concurrent)
 	)
 	for id, recorded := range ids {
@@ -191,12 +187,12 @@ func (s *scan) probeAll(ctx context.Context, records []citizen.Record) []Probe {
 				s.refuseID(id)
 			}
 			if recorded || !swapped {
-				probes = append(probes, Probe{GardenID: id, Liveness: liveness})
+				probed[id] = liveness
 			}
 		})
 	}
 	wg.Wait()
-	return probes
+	return probed
 }
 
 // livenessOf returns the liveness under one id. Swapped reports that a symlink was put there after
