@@ -76,6 +76,21 @@ func (c *Factory) Dial(ctx context.Context) (*runs.Client, func(), error) {
 	return c.ClientOf(t), t.Close, nil
 }
 
+// Complete completes the first argument for the shell with what list returns. It offers nothing without an engine.
+func (c *Factory) Complete(list func(context.Context, *runs.Client) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		client, closeClient, err := c.Dial(cmd.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer closeClient()
+		return list(cmd.Context(), client), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // ResolveEngine finds the engine of this command, and takes over its runs directory: the variables of `starter env` may
 // name an engine of another one, where its records are.
 func (c *Factory) ResolveEngine() (temporalclient.Target, error) {

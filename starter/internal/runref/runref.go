@@ -149,29 +149,16 @@ func Complete(c *factory.Factory) cobra.CompletionFunc {
 
 // CompleteOf completes the name of a run that fits.
 func CompleteOf(c *factory.Factory, fits Fits) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		client, closeClient, err := c.Dial(cmd.Context())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		defer closeClient()
-		found, err := runs.ListWithWaits(cmd.Context(), client, runs.Filter{Max: 50})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		review.NewDisk(c.RunsDir).MarkMerged(cmd.Context(), found)
-		var ids []string
+	return c.Complete(func(ctx context.Context, client *runs.Client) (ids []string) {
+		found, _ := runs.ListWithWaits(ctx, client, runs.Filter{Max: 50})
+		review.NewDisk(c.RunsDir).MarkMerged(ctx, found)
 		for _, l := range found {
-			if !fits(l) {
-				continue
+			if fits(l) {
+				ids = append(ids, cobra.CompletionWithDesc(l.Name.Shown(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
 			}
-			ids = append(ids, cobra.CompletionWithDesc(l.Name.Shown(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
 		}
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
+		return ids
+	})
 }
 
 // pickRun returns the only run that waits as the kinds say; with no kind, for anything. Where none or several

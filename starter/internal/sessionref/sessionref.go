@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -50,25 +51,13 @@ func Client(c *factory.Factory, t client.Client) sessions.Client {
 
 // Complete completes the id of a session for the shell.
 func Complete(c *factory.Factory) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.RunsDir})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		defer t.Close()
-		found, err := Client(c, t).List(cmd.Context(), false, 50)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var ids []string
+	return c.Complete(func(ctx context.Context, client *runs.Client) (ids []string) {
+		found, _ := Client(c, client.Temporal()).List(ctx, false, 50)
 		for _, l := range found {
 			ids = append(ids, cobra.CompletionWithDesc(string(l.ID), string(l.State)+" "+story.OneLine(cmp.Or(l.Title, l.Provider), 40)))
 		}
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
+		return ids
+	})
 }
 
 // Load reads an artifact of a session on this host.

@@ -66,21 +66,13 @@ session or ticket alone. It needs a terminal; --json prints what waits.`,
 
 // completeItem completes the names of what waits.
 func completeItem(c *factory.Factory) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		client, closeClient, err := c.Dial(cmd.Context())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		defer closeClient()
-		items, _ := inbox.New(client).Gather(cmd.Context())
+	return c.Complete(func(ctx context.Context, client *runs.Client) (names []string) {
+		items, _ := inbox.New(client).Gather(ctx)
 		for _, e := range inbox.Entries(items) {
 			names = append(names, cobra.CompletionWithDesc(e.Name, e.Wants+" "+display.OneLine(cmp.Or(e.About, e.Goal), 40)))
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names
+	})
 }
 
 // findItem returns the run, the session or the ticket that has the name.

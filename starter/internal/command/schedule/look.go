@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/ratchet-dev/ratchet/activities/schedule"
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/factory"
@@ -68,21 +69,13 @@ func onSchedule(c *factory.Factory, use, short string, act func(ctx context.Cont
 }
 
 func completeSchedule(c *factory.Factory) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.RunsDir})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer t.Close()
-		list, _ := listSchedules(cmd.Context(), t)
+	return c.Complete(func(ctx context.Context, client *runs.Client) (names []string) {
+		list, _ := listSchedules(ctx, client.Temporal())
 		for _, s := range list {
 			names = append(names, s.Name)
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names
+	})
 }
 
 func scheduleShow(c *factory.Factory) *cobra.Command {

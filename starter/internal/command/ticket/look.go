@@ -69,21 +69,13 @@ func findTicket(ctx context.Context, client *runs.Client, word string) (string, 
 
 // completeTicket completes the names of tickets.
 func completeTicket(c *factory.Factory) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		client, closeClient, err := c.Dial(cmd.Context())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer closeClient()
-		list, _ := client.Tickets(cmd.Context())
+	return c.Complete(func(ctx context.Context, client *runs.Client) (names []string) {
+		list, _ := client.Tickets(ctx)
 		for _, v := range list {
 			names = append(names, v.Name)
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names
+	})
 }
 
 func ticketList(c *factory.Factory) *cobra.Command {
