@@ -20,11 +20,11 @@ func keeper(args []string) {
 	if err != nil {
 		panic(err)
 	}
-	ctx := context.Background()
+	ctx, grace := context.Background(), time.Minute // the control must not see the end of the family
 	if args[2] == "keeps" {
-		ctx = proc.Keep(ctx, f)
+		ctx, grace = proc.Keep(ctx, f), 300*time.Millisecond
 	}
-	proc.Run(ctx, proc.Command{Argv: self("play-family", args[0], "stays"), Stdout: os.Stdout, Grace: 300 * time.Millisecond})
+	proc.Run(ctx, proc.Command{Argv: self("play-family", args[0], "stays"), Stdout: os.Stdout, Grace: grace})
 }
 
 func locked(path string) (*os.File, error) {
