@@ -47,11 +47,15 @@ type bench struct {
 	log     string
 }
 
+func configOf(name string, patience time.Duration) acp.Config {
+	return acp.Config{Greeting: acp.Greeting{Unboxed: true}, Argv: self("play", name), Environ: []string{"PATH=/usr/bin:/bin"}, Patience: patience}
+}
+
 func newBench(t *testing.T, name string) *bench {
 	t.Helper()
 	dir := t.TempDir()
 	b := &bench{t: t, log: filepath.Join(dir, "log")}
-	b.adapter = acp.New(acp.Config{Greeting: acp.Greeting{Unboxed: true}, Argv: self("play", name), Environ: []string{"PATH=/usr/bin:/bin"}, Patience: 200 * time.Millisecond})
+	b.adapter = acp.New(configOf(name, 0))
 	b.options = agent.Options{Dir: dir, Sandbox: agent.WorkspaceWrite, Log: t.Output()}
 	b.set(logVariable, b.log)
 	b.set("GORACE", "atexit_sleep_ms=0")

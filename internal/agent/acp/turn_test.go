@@ -5,8 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/test/agenttest"
 )
@@ -145,7 +147,9 @@ func TestAnInterruptedTurnIsInterrupted(t *testing.T) {
 }
 
 func TestAnAgentThatDoesNotLetItselfBeInterruptedIsEnded(t *testing.T) {
-	s, l := newBench(t, "plain").start()
+	b := newBench(t, "plain")
+	b.adapter = acp.New(configOf("plain", 200*time.Millisecond))
+	s, l := b.start()
 	l.Send(script(step{Call: "session/request_permission"}, step{Deaf: true}, step{Deaf: true}))
 	if err := s.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
