@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 )
 
 func (s *fixture) applying(p *run.Proposal) activities.ApplyInput {
@@ -283,8 +283,7 @@ func TestCleanUpLeavesBehindWhatItCannotRemove(t *testing.T) {
 	s.prepare()
 	p := s.place()
 	check(t, os.WriteFile(filepath.Join(s.runs.Dir(), "agents"), nil, 0o600))
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := temporaltest.Environment()
 	env.RegisterActivity(s.acts.CleanUp)
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute}) // tried without end

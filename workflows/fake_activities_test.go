@@ -382,20 +382,10 @@ func input(policy run.Policy, maxFix int) run.Input {
 	}
 }
 
-// env is a test environment with the fake activities.
-func env(t testing.TB, w *fakeActivities) *testsuite.TestWorkflowEnvironment {
+// env is a test environment with the fake activities, in a suite that set has changed.
+func env(t testing.TB, w *fakeActivities, set ...func(*testsuite.WorkflowTestSuite)) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
-	return envIn(t, w, func(*testsuite.WorkflowTestSuite) {})
-}
-
-// envIn is env in a suite that set has changed.
-func envIn(t testing.TB, w *fakeActivities, set func(*testsuite.WorkflowTestSuite)) *testsuite.TestWorkflowEnvironment {
-	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
-	set(&suite)
-	e := suite.NewTestWorkflowEnvironment()
-	e.SetTestTimeout(time.Minute)
+	e := temporaltest.Environment(set...)
 	e.RegisterWorkflow(workflows.Run)
 	for name, f := range activitiesByName(w) {
 		e.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.temporal.io/sdk/testsuite"
-
 	"github.com/ratchet-dev/ratchet/internal/test/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 	"github.com/ratchet-dev/ratchet/workflows/dispatch"
@@ -25,9 +23,7 @@ func TestEachWorkflowRefusesAnotherFormat(t *testing.T) {
 	} {
 		stamped := func(number int) string { return fmt.Sprintf(`{"format":%d}`, number) }
 		for input, refused := range map[string]bool{`{}`: true, stamped(format.Number - 1): true, stamped(format.Number + 1): true, stamped(format.Number): false} {
-			var suite testsuite.WorkflowTestSuite
-			suite.SetLogger(temporaltest.Quiet{})
-			e := suite.NewTestWorkflowEnvironment()
+			e := temporaltest.Environment()
 			e.RegisterWorkflow(workflow)
 			e.ExecuteWorkflow(name, json.RawMessage(input))
 			if err := e.GetWorkflowError(); refused != (err != nil && strings.Contains(err.Error(), refusal)) {

@@ -63,7 +63,7 @@ func TestMetricsOfARun(t *testing.T) {
 	answer := patch("one")
 	answer.Usage = run.Usage{InputTokens: 30, OutputTokens: 10, TotalTokens: 45, Cost: 7}
 	w := &fakeActivities{verdicts: []activities.Judgement{fixable, pass}, answers: []activities.ProposeResult{answer}}
-	e := envIn(t, w, func(s *testsuite.WorkflowTestSuite) { s.SetMetricsHandler(c) })
+	e := env(t, w, func(s *testsuite.WorkflowTestSuite) { s.SetMetricsHandler(c) })
 	approveAll(t, e)
 	start(e, input(run.Always, 3))
 	if err := e.GetWorkflowError(); err != nil {

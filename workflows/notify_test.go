@@ -5,11 +5,9 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 
 	activities "github.com/ratchet-dev/ratchet/activities/notify"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
@@ -33,10 +31,7 @@ func TestANoticeIsDelivered(t *testing.T) {
 		"never":   {map[run.Channel]int{run.WebhookChannel: 9999}, false, map[run.Channel]bool{run.CommandChannel: true, run.WebhookChannel: false}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var suite testsuite.WorkflowTestSuite
-			suite.SetLogger(temporaltest.Quiet{})
-			e := suite.NewTestWorkflowEnvironment()
-			e.SetTestTimeout(time.Minute)
+			e := temporaltest.Environment()
 			var mu sync.Mutex // the channels are told at once
 			tries := map[run.Channel]int{}
 			e.RegisterActivityWithOptions(func(_ context.Context, in activities.SendInput) error {

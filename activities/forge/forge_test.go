@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 
 	activities "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/internal/forge"
@@ -146,10 +145,7 @@ func (f *fixture) recordRun(in run.Input, head string) {
 // open runs the workflow in the SDK's environment, where retries take no time.
 func (f *fixture) open() (flow.Result, error) {
 	f.t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
-	e := suite.NewTestWorkflowEnvironment()
-	e.SetTestTimeout(time.Minute)
+	e := temporaltest.Environment()
 	flow.Register(e, activities.New(f.config))
 	e.ExecuteWorkflow(flow.PullRequest, f.target)
 	var out flow.Result

@@ -101,10 +101,7 @@ func newDesk(t *testing.T, kind forge.Kind) *desk {
 			Providers: run.Providers{Planner: "p", Developer: "claude", Fixer: "p"},
 		},
 	}}
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
-	d.env = suite.NewTestWorkflowEnvironment()
-	d.env.SetTestTimeout(time.Minute)
+	d.env = temporaltest.Environment()
 	return d
 }
 

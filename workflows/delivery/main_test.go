@@ -266,10 +266,7 @@ type play struct {
 }
 
 func newPlay(t *testing.T, w *town) *play {
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(20 * time.Second)
+	env := temporaltest.Environment()
 	env.RegisterWorkflow(Standing)
 	env.RegisterActivity(w)
 	if len(w.threads) == 0 {

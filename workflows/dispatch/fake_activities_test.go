@@ -303,13 +303,10 @@ type testTarget struct {
 
 func newTestTarget(t testing.TB, w *fakeActivities) *testTarget {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
 	d := &testTarget{
-		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, w: w,
+		TestWorkflowEnvironment: temporaltest.Environment(), t: t, w: w,
 		results: map[string]dispatch.Result{}, errs: map[string]error{}, refused: map[string]error{},
 	}
-	d.SetTestTimeout(time.Minute)
 	d.RegisterWorkflow(dispatchflow.Dispatch)
 	for name, f := range w.acts() {
 		d.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 
 	activities "github.com/ratchet-dev/ratchet/activities/forge"
 	"github.com/ratchet-dev/ratchet/internal/forge"
@@ -20,10 +19,7 @@ import (
 // A watch polls for all tickets of its repository in one activity, tells each that has changed, goes on after an error that
 // no retry mends, and ends when no ticket is left.
 func TestWatch(t *testing.T) {
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
-	e := suite.NewTestWorkflowEnvironment()
-	e.SetTestTimeout(time.Minute)
+	e := temporaltest.Environment()
 	flow.Register(e, activities.New(activities.Config{}))
 	var polled [][]string
 	e.OnActivity("PollPulls", mockAnything, mockAnything).Return(func(_ context.Context, in activities.Poll) (out activities.Polled, err error) {
@@ -80,10 +76,7 @@ func TestWatch(t *testing.T) {
 // A watch with a rule starts the tickets of issues that get the label, says which labels do not count, and ends when the
 // rule does.
 func TestWatchOfALabel(t *testing.T) {
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
-	e := suite.NewTestWorkflowEnvironment()
-	e.SetTestTimeout(time.Minute)
+	e := temporaltest.Environment()
 	flow.Register(e, activities.New(activities.Config{}))
 	polls := 0
 	e.OnActivity("PollPulls", mockAnything, mockAnything).Return(func(_ context.Context, in activities.Poll) (out activities.Polled, err error) {

@@ -7,10 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	forgeacts "github.com/ratchet-dev/ratchet/activities/forge"
@@ -90,10 +88,7 @@ func newPlan(t *testing.T) activities.Plan {
 // fire runs the workflow and returns its result and the notices that it sent.
 func fire(t *testing.T, host *engine, p activities.Plan) (out schedule.Result, sent []notices.Notice, err error) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
-	e := suite.NewTestWorkflowEnvironment()
-	e.SetTestTimeout(time.Minute)
+	e := temporaltest.Environment()
 	schedule.Register(e, activities.New(host))
 	e.RegisterWorkflowWithOptions(func(_ workflow.Context, in notify.Input) (notify.Result, error) {
 		sent = append(sent, in.Notice)

@@ -9,7 +9,6 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	activities "github.com/ratchet-dev/ratchet/activities/session"
@@ -68,11 +67,7 @@ func (m *mortal) starts() int {
 // awaitBatch plays a session that knew its agent, and for which a batch waits for as long as a batch can.
 func (m *mortal) awaitBatch(t *testing.T, then func(time.Duration)) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(temporaltest.Quiet{})
-	m.env = suite.NewTestWorkflowEnvironment()
-	m.env.SetTestTimeout(2 * time.Minute)
-	m.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
+	m.env = temporaltest.Environment()
 	m.env.RegisterWorkflow(sessionflow.Session)
 	m.env.RegisterActivity(m)
 	in := session.Input{ID: "s1", Provider: "acp:fake", Repository: run.Repository{Path: "/r", Base: "c"}}
