@@ -46,8 +46,9 @@ func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1),
 // A browser that opens a stream and does not read it holds neither its place nor the follower, and keeps no change
 // from the others.
 func TestAReaderThatDoesNotReadIsLeft(t *testing.T) {
+	t.Parallel()
 	l := newLive(restless{}, nil)
-	l.patience = 50 * time.Millisecond
+	l.patience = time.Second
 	listener := pipes{make(chan net.Conn, 1)}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.stream(w, r, "r1") })}
 	done := make(chan struct{})
