@@ -141,7 +141,7 @@ func TestALimitThatEndsLater(t *testing.T) {
 }
 
 func TestAnAnswerThatFallsSilent(t *testing.T) {
-	p := serve(t, hangs("half")).provider(func(c *anthropic.Config) { c.Idle = 50 * time.Millisecond })
+	p := serve(t, hangs("half")).provider(func(c *anthropic.Config) { c.Idle = 500 * time.Millisecond })
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
 	providertest.Fails(failure.Timeout, true, "silent").Check(t, resp, err)
 	if resp.RawText != "half" || resp.FinishReason != provider.TimedOut {
@@ -150,9 +150,7 @@ func TestAnAnswerThatFallsSilent(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	a := serve(t, says("", ""))
-	p := a.provider()
-	a.Close()
+	p := serve(t, says("", "")).provider(func(c *anthropic.Config) { c.BaseURL = "http://127.0.0.1:1" })
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
 	providertest.Fails(failure.Unknown, true, "refused").Check(t, resp, err)
 }

@@ -245,13 +245,13 @@ func TestTheTimeIsOver(t *testing.T) {
 		return chat.Message{}, ctx.Err()
 	}
 	req := providertest.Request()
-	req.Constraints.TimeoutMs = 10
+	req.Constraints.TimeoutMs = 50
 	p := chat.New(chat.Config{Model: model, Wire: wireFunc(waits)})
 	resp, err := p.Generate(t.Context(), req, nil)
-	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Timeout || !e.Retriable || e.Message != "no complete answer within 10ms" || resp.RawText != "half" {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Timeout || !e.Retriable || e.Message != "no complete answer within 50ms" || resp.RawText != "half" {
 		t.Errorf("got %+v, %v", resp, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if resp, err = p.Generate(ctx, providertest.Request(), nil); err != context.DeadlineExceeded || resp.RawText != "half" {
 		t.Errorf("got %+v, %v, want the error of the context", resp, err)

@@ -205,7 +205,7 @@ func TestAnAnswerThatHasEndedIsNotWaitedFor(t *testing.T) {
 			}
 		}
 	})
-	p := a.provider(func(c *openai.Config) { c.Idle = 50 * time.Millisecond })
+	p := a.provider(func(c *openai.Config) { c.Idle = 500 * time.Millisecond })
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
 	if err != nil || resp.RawText != "whole" || resp.FinishReason != provider.Stop {
 		t.Errorf("got %+v, %v; want the whole answer", resp, err)
