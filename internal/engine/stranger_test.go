@@ -31,6 +31,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/ratchet-dev/ratchet/internal/test/nobody"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // strangerVariable makes the test binary another user of the machine who attacks an engine.
@@ -247,7 +248,7 @@ func (s stranger) attackAsAnother(t *testing.T) (done []string) {
 		cmd.Path = filepath.Join(dir, "stranger")
 		b, err := os.ReadFile(os.Args[0])
 		if err == nil {
-			err = os.WriteFile(cmd.Path, b, 0o755)
+			err = proctest.WriteProgram(cmd.Path, b)
 		}
 		if err == nil {
 			err = os.Chmod(dir, 0o755)

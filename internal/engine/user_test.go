@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/test/proctest"
 )
 
 // unknown is a user id that the password file does not have.
@@ -47,7 +48,7 @@ func TestAUserWhomThePasswordFileDoesNotKnow(t *testing.T) {
 			for from, to := range map[string]string{os.Args[0]: self, program: filepath.Join(dir, "engine")} {
 				b, err := os.ReadFile(from)
 				if err == nil {
-					err = os.WriteFile(to, b, 0o755)
+					err = proctest.WriteProgram(to, b)
 				}
 				if err != nil {
 					t.Fatal(err)

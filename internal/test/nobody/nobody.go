@@ -110,7 +110,10 @@ func lend(t *testing.T, dir, path string) string {
 	return to
 }
 
+// copyFile copies a program as proctest.WriteProgram writes one.
 func copyFile(to, from string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	src, err := os.Open(from)
 	if err != nil {
 		return err

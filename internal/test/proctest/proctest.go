@@ -20,7 +20,7 @@ func Ended(t testing.TB) int {
 
 // WriteProgram writes a file that can be executed at once. While it is open for writing no child of this process begins: the
 // child would hold it open, and the kernel refuses to execute what is open for writing (ETXTBSY).
-func WriteProgram(path, text string) error {
+func WriteProgram[Text string | []byte](path string, text Text) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return os.WriteFile(path, []byte(text), 0o755)
