@@ -24,10 +24,15 @@ import (
 
 const patience = 5 * time.Minute
 
-func start(t *testing.T, o engine.Options) *engine.Engine {
+// start starts an engine. A port that it is to have again may be another test's for a moment.
+func start(t *testing.T, o engine.Options) (e *engine.Engine) {
 	t.Helper()
 	o.Progress = func(line string) { t.Log(line) }
-	e, err := engine.Start(t.Context(), o)
+	var err error
+	eventually.Holds(t, "the ports are free", func() bool {
+		e, err = engine.Start(t.Context(), o)
+		return err == nil || !strings.Contains(err.Error(), "is taken")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +42,6 @@ func start(t *testing.T, o engine.Options) *engine.Engine {
 
 func newDB(t *testing.T) string { return filepath.Join(t.TempDir(), "engine.db") }
 
-// eventually polls, because no event tells.
 // running counts a process that has ended and that nobody has waited for as not running.
 func running(pid int) bool {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
