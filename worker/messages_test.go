@@ -30,11 +30,14 @@ func TestStartedManyTimesAtOnce(t *testing.T) {
 	r := s.follow(variants[0](), 0)
 	var began, refused atomic.Int32
 	parallel(atOnce/2, func(int) {
-		_, err := s.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-			ID: r.in.RunID.WorkflowID(), TaskQueue: s.queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
-			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-			WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		}, workflows.Run, workflows.RunInput{Input: &r.in})
+		err := s.patiently(t.Context(), func() error {
+			_, err := s.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+				ID: r.in.RunID.WorkflowID(), TaskQueue: s.queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
+				WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+				WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+			}, workflows.Run, workflows.RunInput{Input: &r.in})
+			return err
+		})
 		if _, there := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); there {
 			refused.Add(1)
 		} else if err == nil {
@@ -43,7 +46,7 @@ func TestStartedManyTimesAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if began.Load() != 1 || refused.Load() != atOnce/2-1 {
+	if began.Load() > 1 || began.Load()+refused.Load() != atOnce/2 { // a busy server may have lost the answer to the one that began
 		t.Errorf("%d began, %d were refused", began.Load(), refused.Load())
 	}
 	s.verify(t, r, 0)
