@@ -342,9 +342,10 @@ func testCheckThatCannotRun(b bench) {
 	var list []struct {
 		RunID string `json:"runId"`
 	}
-	if err := json.Unmarshal([]byte(b.expect(0, "list", "--status", "awaiting_input", "--json").out), &list); err != nil || len(list) != 1 {
-		b.Fatalf("%v waiting: %v", list, err)
-	}
+	eventually.Holds(b.T, "the list has the run", func() bool {
+		clitest.Must(b.T, json.Unmarshal([]byte(b.expect(0, "list", "--status", "awaiting_input", "--json").out), &list))
+		return len(list) == 1 && b.status(list[0].RunID).Status == run.AwaitingInput
+	})
 	id := list[0].RunID
 	if next := b.status(id).Pending.Question.Next; next.Answer != "the checks run again" || next.Fix == "" {
 		b.Errorf("next %+v", next)
