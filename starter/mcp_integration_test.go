@@ -128,7 +128,7 @@ func testCutOff(h agentHost) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		h.Error(err)
 	}
-	eventually.Holds(h.T, "it is said", func() bool { return strings.Contains(s.said.String(), "the message is still being sent") })
+	eventually.Holds(h.T, "it is said", func() bool { return strings.Contains(s.said.String(), "being sent") })
 	if m := <-q.got; m.Text != "late" {
 		h.Errorf("%+v", m)
 	}
@@ -149,6 +149,10 @@ func testRunTools(h agentHost) {
 		Pending run.Pending
 	}
 	at := func() (st standing) { looks.get("ratchet_run", map[string]any{"run": id[:12]}, &st); return st }
+	eventually.Holds(h.T, "the list has the run", func() bool {
+		found, _ := looks.call("ratchet_run", map[string]any{"run": id[:12]})
+		return !found.IsError
+	})
 	eventually.Holds(h.T, "the run waits", func() bool { return at().Status == run.AwaitingApproval })
 	if _, err := looks.CallTool(h.Context(), &mcp.CallToolParams{Name: "ratchet_approve"}); err == nil {
 		h.Error("it can be approved by who may only look")
