@@ -56,8 +56,11 @@ func TestRunOnAnotherHost(t *testing.T) {
 	if got := b.expect(exit.Failed, "host", "join", "--listen", l.Addr().String()); !strings.Contains(got.err, "address already in use") {
 		t.Errorf("a port that another program has: %q", got.err)
 	}
-	l.Close()
 	b.expect(exit.Usage, "host", "join", "--listen", "nowhere")
+	l.Close()
+	eventually.Holds(t, "no other test has the port", func() bool {
+		return !strings.Contains(b.starter("host", "join", "--listen", l.Addr().String()).err, "address already in use")
+	})
 	var invited struct{ Code, Command string }
 	clitest.Must(t, json.Unmarshal([]byte(b.expect(0, "host", "join", "--listen", l.Addr().String(), "--json").out), &invited))
 
