@@ -261,4 +261,4 @@ func removeGroup(dir string) bool {
 }
 
 // removeLimit is the time that a group has to become empty. One that stays is removed by sweepGroups.
-const removeLimit = 200 * time.Millisecond
+const removeLimit = 2 * time.Second
