@@ -22,7 +22,7 @@ func (s *fixture) checkOf(id run.ID, commands ...string) activities.Evaluation {
 	h := s.place()
 	h.RunID = id
 	must[any](s, s.acts.Prepare, h)
-	j := must[activities.Judgement](s, s.acts.Check, activities.CheckInput{Header: h, Iteration: 1, Commit: s.base, Commands: commands, Timeout: 3 * time.Minute})
+	j := must[activities.Judgement](s, s.acts.Check, activities.CheckInput{Header: h, Iteration: 1, Commit: s.base, Commands: commands, Timeout: 10 * time.Minute})
 	var e activities.Evaluation
 	b, err := s.runs.Run(id).Load(j.Report)
 	check(s.t, err)
@@ -38,7 +38,7 @@ func (s *fixture) checkMade(id run.ID, commands ...string) activities.Evaluation
 	must[any](s, s.acts.Prepare, h)
 	made := s.git("commit-tree", "-m", "the run's", "-p", string(s.base), string(s.base)+"^{tree}")
 	s.git("update-ref", "refs/heads/"+id.Branch(), made)
-	j := must[activities.Judgement](s, s.acts.Check, activities.CheckInput{Header: h, Iteration: 1, Commit: run.Commit(made), Commands: commands, Timeout: 3 * time.Minute})
+	j := must[activities.Judgement](s, s.acts.Check, activities.CheckInput{Header: h, Iteration: 1, Commit: run.Commit(made), Commands: commands, Timeout: 10 * time.Minute})
 	s.git("update-ref", "refs/heads/"+id.Branch(), string(s.base))
 	var e activities.Evaluation
 	b, err := s.runs.Run(id).Load(j.Report)

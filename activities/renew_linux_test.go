@@ -28,7 +28,7 @@ func (s *fixture) checkNext(change string, commands ...string) activities.Evalua
 	s.git("checkout", "-q", "-")
 	s.git("update-ref", "refs/heads/"+branch, made)
 	j := must[activities.Judgement](s, s.acts.Check, activities.CheckInput{
-		Header: s.place(), Iteration: 1, Commit: run.Commit(made), Commands: commands, Timeout: 3 * time.Minute,
+		Header: s.place(), Iteration: 1, Commit: run.Commit(made), Commands: commands, Timeout: 10 * time.Minute,
 	})
 	return s.evaluation(j)
 }

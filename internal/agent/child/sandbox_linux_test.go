@@ -101,9 +101,9 @@ func TestWhatAClientInTheBoxCanDo(t *testing.T) {
 			return "echo x > " + p.state + "/new && mv " + p.state + "/new " + p.state + "/token && echo yes"
 		}, true},
 		"it writes a temporary file":     {write, func(place) string { return `mkdir -p "$TMPDIR" && echo x > "$TMPDIR/x" && echo yes` }, true},
-		"it reaches the model":           {write, func(place) string { return "curl -s -m 5 http://" + model }, true},
-		"it reaches what is named":       {write, func(place) string { return "curl -s -m 5 http://" + named }, true},
-		"it reaches the engine":          {write, func(place) string { return "curl -s -m 5 http://" + engine }, false},
+		"it reaches the model":           {write, func(place) string { return "curl -s -m 60 http://" + model }, true},
+		"it reaches what is named":       {write, func(place) string { return "curl -s -m 60 http://" + named }, true},
+		"it reaches the engine":          {write, func(place) string { return "curl -s -m 60 http://" + engine }, false},
 		"it reads the user's keys":       {write, func(p place) string { return "cat " + p.home + "/.ssh/id >/dev/null && echo yes" }, false},
 		"it changes the user's settings": {write, func(p place) string { return "echo x > " + p.state + "/settings.json && echo yes" }, false},
 		"it replaces the user's settings": {write, func(p place) string {

@@ -39,8 +39,8 @@ func TestAProgramInTheBox(t *testing.T) {
 read request
 case $request in *'"prompt"'*) echo request;; esac
 cat notes
-curl -sS -m 5 http://%s/; echo
-curl -sS -m 5 http://%s/ 2>/dev/null && echo
+curl -sS -m 60 http://%s/; echo
+curl -sS -m 60 http://%s/ 2>/dev/null && echo
 cat %s 2>/dev/null
 echo x > written 2>/dev/null
 echo x > "${TMPDIR:-/tmp}/x" && echo temporary
