@@ -46,6 +46,7 @@ func openBrowser(t *testing.T, width, height int, more ...string) *browser {
 	b.call(http.MethodPost, driver+"/session", map[string]any{"capabilities": map[string]any{"alwaysMatch": map[string]any{
 		"goog:chromeOptions": map[string]any{"binary": chromium, "args": args},
 		"goog:loggingPrefs":  map[string]string{"browser": "SEVERE"},
+		"timeouts":           map[string]int64{"script": commandPatience.Milliseconds(), "pageLoad": commandPatience.Milliseconds()},
 	}}}, &made)
 	b.session = driver + "/session/" + made.SessionID
 	t.Cleanup(func() { b.call(http.MethodDelete, b.session, nil, nil) })

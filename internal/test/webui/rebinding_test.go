@@ -21,9 +21,11 @@ func TestAPageWhoseNamePointsHereCannotUseTheWebUI(t *testing.T) {
 		.then(answers => answers.concat("cookie " + document.cookie))`
 	own := s.ui + "/healthz"
 	b.open(own)
-	if heard := strings.Join(eval[[]string](b, attack), "\n"); !strings.Contains(heard, in.RunID.WorkflowID()) {
-		t.Fatalf("its own page hears no more: %s", heard)
-	}
+	heard := ""
+	awaitOr(t, "its own page hears of the run", func() string { return heard }, func() bool {
+		heard = strings.Join(eval[[]string](b, attack), "\n")
+		return strings.Contains(heard, in.RunID.WorkflowID())
+	})
 	b.open(strings.Replace(own, "127.0.0.1", "evil.example", 1))
 	b.awaitText("Ratchet's review page is at " + s.page.URL)
 	for _, heard := range eval[[]string](b, attack) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/host"
@@ -157,12 +158,13 @@ func (s *fixture) begin(in run.Input) string {
 func (s *fixture) state(id run.ID) run.State {
 	s.t.Helper()
 	var st run.State
-	v, err := s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", workflows.StateQuery)
-	if err == nil {
-		err = v.Get(&st)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	var err error
+	awaitOr(s.t, "a worker answers, which may be busy", func() string { return err.Error() }, func() bool {
+		var v converter.EncodedValue
+		if v, err = s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", workflows.StateQuery); err == nil {
+			err = v.Get(&st)
+		}
+		return err == nil
+	})
 	return st
 }
