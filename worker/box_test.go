@@ -28,7 +28,7 @@ const asApprover = "approve-whatever-waits"
 
 // playApprover exits with 0 when the approval was sent.
 func playApprover(runsDir string, id run.ID) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: runsDir})
 	if err == nil {
@@ -144,7 +144,7 @@ func attacked(t *testing.T, policy run.Sandbox) (reached []string, status run.St
 			return err == nil && state.Status != run.AwaitingApproval
 		})
 	}
-	state, err := query[run.State](s, victim.RunID, workflows.StateQuery)
+	state, err := answer[run.State](s, victim.RunID, workflows.StateQuery)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -294,7 +294,7 @@ func TestEngineKilledAtEveryPointOfADelivery(t *testing.T) {
 	for _, o := range all {
 		got, n := o.settled(t, "b-1"), o.sessionFixture.heard("b-1 ")
 		snap, err := o.sessions().State(t.Context(), o.id)
-		lost := err == nil && snap.Epochs > 1 // a machine so busy that a process was given up
+		lost := err == nil && (snap.Epochs > 1 || snap.Process == nil) // a machine so busy that a process was given up
 		if n > 1 || !lost && (got != delivered || n != 1) {
 			t.Errorf("%s: %s, taken %d times in %d processes; want delivered, once", o.name(), got, n, snap.Epochs)
 		}

@@ -156,7 +156,12 @@ func (s *fixture) at(queue string) *fixture {
 
 func (s *fixture) startEngine(port int) {
 	s.t.Helper()
-	e, err := engine.Start(s.t.Context(), engine.Options{DB: s.db, Port: port, Progress: func(line string) { s.t.Log(line) }})
+	var e *engine.Engine
+	var err error
+	eventually.Holds(s.t, "the port is free", func() bool { // the other end of a connection may have it for a moment
+		e, err = engine.Start(s.t.Context(), engine.Options{DB: s.db, Port: port, Progress: func(line string) { s.t.Log(line) }})
+		return err == nil || !strings.Contains(err.Error(), "is taken")
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -324,6 +329,15 @@ func query[T any](s *fixture, id run.ID, name string, args ...any) (out T, err e
 	if err == nil {
 		err = v.Get(&out)
 	}
+	return out, err
+}
+
+// answer is query for a run that has a worker, which may be busy.
+func answer[T any](s *fixture, id run.ID, name string) (out T, err error) {
+	err = s.patiently(s.t.Context(), func() (err error) {
+		out, err = query[T](s, id, name)
+		return err
+	})
 	return out, err
 }
 

@@ -103,7 +103,7 @@ func (h *hostProcess) burn(t *testing.T) {
 // await waits for the end of the run. The error says what the engine waits for.
 func (r *sharedRun) await(t *testing.T, wr client.WorkflowRun) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	err := wr.Get(ctx, nil)
 	if ctx.Err() == nil {
@@ -175,7 +175,7 @@ func (r *sharedRun) verifyRun(t *testing.T, what string, kills int) (repaid []st
 		t.Errorf("%s: %v", what, err)
 		return repaid
 	}
-	known, err := query[workflows.EventsResult](s, id, workflows.EventsQuery)
+	known, err := answer[workflows.EventsResult](s, id, workflows.EventsQuery)
 	if err != nil || known.First < 1 || asJSON(t, known.Events) != asJSON(t, events[min(known.First-1, len(events)):]) {
 		t.Errorf("%s: the bucket has %d events and the workflow %d, %v", what, len(events), len(known.Events), err)
 	}
@@ -275,7 +275,7 @@ func TestARunMovesToAnotherHost(t *testing.T) {
 		return err == nil && p.Approval != nil && (asked == "" || p.Approval.ApprovalID == asked)
 	}
 	eventually.Holds(t, "an approval", waits)
-	p, err := query[run.Pending](r.s, r.in.RunID, workflows.PendingQuery)
+	p, err := answer[run.Pending](r.s, r.in.RunID, workflows.PendingQuery)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (s *fixture) outcome(in run.Input) run.State {
 	s.t.Helper()
 	wr := s.start(in)
 	failed := wr.Get(s.t.Context(), nil) // as a run that failed does
-	state, err := query[run.State](s, in.RunID, workflows.StateQuery)
+	state, err := answer[run.State](s, in.RunID, workflows.StateQuery)
 	if err != nil {
 		s.t.Fatalf("%v, after %v", err, failed)
 	}
