@@ -8,13 +8,14 @@ import (
 	"os"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/intake"
-	"go.temporal.io/sdk/activity"
 )
 
 // BegunSignal reports that the session of an owned turn can be reached and that its lock was
