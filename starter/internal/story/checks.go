@@ -66,7 +66,7 @@ func (t *Formatter) baselineLines(b run.Baseline) []string {
 	}
 	lines := t.headLines("Baseline", facts...)
 	if b.Problem != nil { // the question that follows quotes it
-		t.trouble, t.told, t.code = Message(b.Problem.Message, 300), true, b.Problem.Code
+		t.trouble, t.shown, t.code = Message(b.Problem.Message, 300), true, b.Problem.Code
 		return lines
 	}
 	for _, c := range b.Failed {

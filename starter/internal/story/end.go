@@ -12,14 +12,14 @@ import (
 func (t *Formatter) failureLines(p run.Problem) []string {
 	text := Message(p.Message, 300)
 	switch {
-	case text == t.trouble && t.told:
+	case text == t.trouble && t.shown:
 		return nil
 	case text == t.trouble:
 		text = "as before"
 	default:
 		t.trouble = text
 	}
-	t.told, t.code = true, p.Code
+	t.shown, t.code = true, p.Code
 	return []string{t.markLine(t.Style.Bad("✗"), "%s", text) + t.Style.Dim(" ("+OneLine(p.Code, 40)+")")}
 }
 

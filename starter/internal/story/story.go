@@ -35,7 +35,7 @@ type Formatter struct {
 	fixing  int // the iteration that the last fix belongs to
 	branch  run.Stat
 	trouble string // the last failure shown, which is not shown in full twice
-	told    bool   // trouble was shown in the phase in progress
+	shown   bool   // trouble was shown in the phase in progress
 	code    string // of that failure
 }
 
@@ -143,7 +143,7 @@ func Providers(p run.Providers) [][2]string {
 }
 
 func (t *Formatter) phaseLines(e run.Event, p run.PhaseStarted) []string {
-	t.phase, t.waited, t.told = e.TS, 0, false
+	t.phase, t.waited, t.shown = e.TS, 0, false
 	var lines []string
 	if p.Baseline != nil {
 		lines = t.baselineLines(*p.Baseline)
