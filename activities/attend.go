@@ -100,7 +100,7 @@ func (a *Activities) bringCommits(ctx context.Context, h Header) error {
 		return mirror.UpdateRef(ctx, git.RefMove{Name: ref, Old: git.ID(to).Zero(), New: git.ID(to), Message: "ratchet"})
 	}
 	if _, err := mirror.Run(ctx, "merge-base", "--is-ancestor", at, to); err != nil {
-		return nil //nolint:nilerr // see above; what else it has is asked about
+		return nil // see above; what else it has is asked about
 	}
 	return mirror.UpdateRef(ctx, git.RefMove{Name: ref, Old: git.ID(at), New: git.ID(to), Message: "ratchet"})
 }

@@ -60,7 +60,7 @@ func (h *Host) Join(ctx context.Context, text, name string) (*Joined, error) {
 	target, _ := temporalclient.Resolve(temporalclient.Options{RunsDir: h.config.RunsDir})
 	switch {
 	case text == "" && target.Host == "":
-		return nil, nil //nolint:nilnil // it has not joined; what is wrong is reported by the caller that dials
+		return nil, nil // it has not joined; what is wrong is reported by the caller that dials
 	case target.Source == temporalclient.Configuration:
 		return nil, errors.New("TEMPORAL_ADDRESS, or a profile of Temporal's configuration, names another server: unset it, or start the worker without -join")
 	}

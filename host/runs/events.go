@@ -65,11 +65,11 @@ func (c *Client) earlierEvents(ctx context.Context, id run.ID, after string) ([]
 func (c *Client) withRecorded(id run.ID, after string, events []run.Event) ([]run.Event, error) {
 	dir, err := rundir.OfRun(c.RunsDir, id)
 	if err != nil {
-		return events, nil //nolint:nilerr // the record is on another host
+		return events, nil // the record is on another host
 	}
 	all, err := dir.Events()
 	if err != nil {
-		return events, nil //nolint:nilerr // it cannot be read
+		return events, nil // it cannot be read
 	}
 	from := run.Event{ID: after}.Seq()
 	between := slices.DeleteFunc(all, func(e run.Event) bool {

@@ -279,7 +279,7 @@ func checkProgramDir(c *factory.Factory, all []catalog.Spec, in run.Input) error
 	}
 	home, err := filepath.EvalSymlinks(c.Getenv("HOME"))
 	if err != nil {
-		return nil //nolint:nilerr // there is no home to show
+		return nil // there is no home to show
 	}
 	if err := box.CheckPath(in.Providers.Dir, home); err != nil {
 		return fmt.Errorf("the program of a provider runs in the directory of `starter run`, and the sandbox cannot show %s: %w", display.Line(in.Providers.Dir), err)

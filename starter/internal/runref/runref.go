@@ -79,7 +79,7 @@ func explainEnd(ctx context.Context, c *factory.Factory, r Found, err error) err
 func EndedOutside(ctx context.Context, c *factory.Factory, r Found) error {
 	v, err := r.View(ctx, r.ID)
 	if err != nil {
-		return nil //nolint:nilerr // it is not known
+		return nil // it is not known
 	}
 	return OutsideError(c, v)
 }

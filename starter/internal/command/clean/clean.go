@@ -288,7 +288,7 @@ func halfRemoved(c *factory.Factory, f cleanFlags) (found []Leftover) {
 func bytesIn(dir string) (total int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil //nolint:nilerr // what cannot be read is not counted
+			return nil // what cannot be read is not counted
 		}
 		if info, err := d.Info(); err == nil {
 			total += info.Size()

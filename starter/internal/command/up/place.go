@@ -49,7 +49,7 @@ func lockStart(ctx context.Context, c *factory.Factory) (release func(), err err
 func reportRunning(ctx context.Context, c *factory.Factory, db string) (bool, error) {
 	f, err := temporalclient.Knock(ctx, c.RunsDir)
 	if err != nil {
-		return false, nil //nolint:nilerr // there is none, or one that does not answer: the start says why it fails
+		return false, nil // there is none, or one that does not answer: the start says why it fails
 	}
 	if wanted, err := filepath.Abs(db); err != nil || f.DB != "" && filepath.Clean(f.DB) != wanted {
 		return true, fmt.Errorf("an engine with another database, %s, serves %s: stop it first, process %d", f.DB, f.RunsDir, f.PID)
